@@ -19,8 +19,7 @@ class Cursor {
         index_(p.loops.size(), 0),
         upper_(p.loops.size(), 0),
         instance_(p.buffers.size(), -1),
-        dependents_(p.loops.size()),
-        maybe_empty_(p.instrs.size()) {
+        dependents_(p.loops.size()) {
     const std::vector<Range> ranges = expression_ranges(p);
     std::vector<std::vector<LoopId>> uses(p.exprs.size());
     for (ExprId e = 0; e < p.exprs.size(); ++e) {
@@ -43,17 +42,15 @@ class Cursor {
       for (LoopId l : u) dependents_[l].push_back(e);
       values_[e] = evaluate(x, values_.data(), index_.data());
     }
-    for (InstrId i = 0; i < p.instrs.size(); ++i) {
-      const Instr& in = p.instrs[i];
+    maybe_empty_from_.reserve(p.instrs.size() + 1);
+    maybe_empty_from_.push_back(0);
+    for (const Instr& in : p.instrs) {
       for (int o = 0; o < in.n_operands; ++o) {
-        const ViewId v = p.operand(in, o);
-        if (v == no_id) continue;
-        for (int d = 0; d < p.views[v].rank; ++d) {
-          const ExprId c = p.views[v].dims[static_cast<std::size_t>(d)].count;
-          auto& list = maybe_empty_[i];
-          if (ranges[c].lo <= 0 && !contains(list, c)) list.push_back(c);
-        }
+        const View& v = p.views[p.operand(in, o)];
+        for (std::size_t d = 0; d < v.rank; ++d)
+          if (ranges[v.dims[d].count].lo <= 0) maybe_empty_.push_back(v.dims[d].count);
       }
+      maybe_empty_from_.push_back(static_cast<std::uint32_t>(maybe_empty_.size()));
     }
   }
 
@@ -148,8 +145,8 @@ class Cursor {
     for (ExprId e : dependents_[l]) values_[e] = evaluate(program_->exprs[e], values_.data(), index_.data());
   }
   bool exists(InstrId i) const {
-    for (ExprId c : maybe_empty_[i])
-      if (values_[c] <= 0) return false;
+    for (std::uint32_t k = maybe_empty_from_[i]; k < maybe_empty_from_[i + 1]; ++k)
+      if (values_[maybe_empty_[k]] <= 0) return false;
     return true;
   }
 
@@ -157,7 +154,8 @@ class Cursor {
   std::vector<std::int64_t> values_;
   std::vector<std::int64_t> index_, upper_, instance_;
   std::vector<std::vector<ExprId>> dependents_;
-  std::vector<std::vector<ExprId>> maybe_empty_;
+  std::vector<ExprId> maybe_empty_;               // counts that can be 0 or less, instruction by instruction
+  std::vector<std::uint32_t> maybe_empty_from_;
   std::vector<Open> open_;
   std::uint32_t at_ = 0;
   std::uint32_t node_ = 0;
