@@ -169,6 +169,18 @@ class Builder {
     return id;
   }
 
+  /// `size` positions of a dimension from `start`, `step` apart.
+  ir::Dim slice(const ir::Dim& d, const Index& start, const Index& size, std::int64_t step, bool dropped) {
+    if (step < 1 || step * d.step > 32767)
+      fail(NKI_E233, "a step of " + std::to_string(step), "1..32767", "take every position, or copy the tensor first", {});
+    ir::Dim out = d;
+    out.step = static_cast<std::int32_t>(d.step * step);
+    out.count = size.id(pool_);
+    out.dropped = dropped;
+    out.start = pool_.add(d.start, (start * d.step).id(pool_));
+    return out;
+  }
+
   ir::ViewId intern_view(const ir::View& v) {
     std::uint64_t h = detail::hash_step(v.buffer, v.rank);
     for (std::size_t i = 0; i < v.rank; ++i) {

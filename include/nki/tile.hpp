@@ -168,18 +168,7 @@ class Tensor {
   }
 
   void take(ir::View& out, int i, const Index& start, const Index& size, std::int64_t step, bool dropped) const {
-    ir::ExprPool& pool = nc_->pool();
-    const ir::Dim& d = dim(i);
-    if (step < 1 || step * d.step > 32767)
-      throw Error(detail::broken(NKI_E233, "a step of " + std::to_string(step), "1..32767", "", {}));
-    ir::Dim r;
-    r.axis = d.axis;
-    r.step = static_cast<std::int32_t>(d.step * step);
-    r.count = size.id(pool);
-    r.dropped = dropped;
-    const Index scaled = start * d.step;
-    r.start = pool.add(d.start, scaled.id(pool));
-    out.dims[out.rank++] = r;
+    out.dims[out.rank++] = nc_->slice(dim(i), start, size, step, dropped);
   }
 
   Builder* nc_;
