@@ -177,7 +177,7 @@ class Builder {
     out.step = static_cast<std::int32_t>(d.step * step);
     out.count = size.id(pool_);
     out.dropped = dropped;
-    out.start = pool_.add(d.start, (start * d.step).id(pool_));
+    out.start = pool_.add(d.start, (d.step == 1 ? start : start * d.step).id(pool_));
     return out;
   }
 

@@ -115,11 +115,17 @@ class ExprPool {
  public:
   explicit ExprPool(std::vector<Expr>& exprs) : exprs_(&exprs) {
     slots_.assign(256, no_id);
+    small_.fill(no_id);
     ranges_.reserve(64);
     for (const Expr& e : exprs) ranges_.push_back(bound(e, ranges_.data(), loop_ranges_.data()));
   }
 
-  ExprId constant(std::int64_t c) { return intern({ExprOp::constant, 0, 0, c}); }
+  ExprId constant(std::int64_t c) {
+    if (c < 0 || c >= static_cast<std::int64_t>(small_.size())) return intern({ExprOp::constant, 0, 0, c});
+    ExprId& known = small_[static_cast<std::size_t>(c)];
+    if (known == no_id) known = intern({ExprOp::constant, 0, 0, c});
+    return known;
+  }
 
   /// The index of a loop whose values lie in `range`.
   ExprId index(LoopId loop, Range range) {
@@ -129,6 +135,9 @@ class ExprPool {
   }
 
   ExprId add(ExprId a, ExprId b) {
+    if (ranges_[a] == Range{0, 0}) return b;
+    if (ranges_[b] == Range{0, 0}) return a;
+    if (ranges_[a].is_point() && ranges_[b].is_point()) return constant(detail::add_far(ranges_[a].lo, ranges_[b].lo));
     Sum sum;
     collect(a, 1, sum);
     collect(b, 1, sum);
@@ -136,6 +145,7 @@ class ExprPool {
   }
   ExprId mul(ExprId a, std::int64_t c) {
     if (c == 0) return constant(0);
+    if (c == 1) return a;
     Sum sum;
     collect(a, c, sum);
     return build(sum);
@@ -182,7 +192,7 @@ class ExprPool {
   };
   struct Sum {
     std::int64_t constant = 0;
-    std::array<Term, 24> terms{};
+    std::array<Term, 24> terms;  // `count` of them
     std::uint32_t count = 0;
   };
 
@@ -208,7 +218,7 @@ class ExprPool {
       return;
     }
     if (sum.count == sum.terms.size())
-      throw Error({.id = "NKI-E302",
+      throw Error({.id = "NKI-E307",
                    .sentence = "an index expression holds at most 24 different terms",
                    .got = "more than 24 terms",
                    .allowed = "24",
@@ -233,6 +243,9 @@ class ExprPool {
 
   ExprId extremum(ExprOp op, ExprId a, ExprId b) {
     if (a == b) return a;
+    const Range ra = ranges_[a], rb = ranges_[b];
+    if (ra.hi <= rb.lo) return op == ExprOp::min ? a : b;
+    if (rb.hi <= ra.lo) return op == ExprOp::min ? b : a;
     // The sign of a - b decides, and correlated terms cancel in it.
     const Range d = difference(a, b);
     if (d.hi <= 0) return op == ExprOp::min ? a : b;
@@ -295,6 +308,7 @@ class ExprPool {
   std::vector<Range> ranges_;
   std::vector<Range> loop_ranges_;
   std::vector<ExprId> slots_;
+  std::array<ExprId, 16> small_;  // the ids of 0, 1, ...
 };
 
 }  // namespace nki::inline v0_1::ir
