@@ -54,25 +54,30 @@ class CellMap {
     std::uint32_t begin = 0, count = 0;
   };
 
-  static std::int64_t divisor(const std::vector<ir::Expr>& exprs, ir::ExprId e) {
-    const ir::Expr& x = exprs[e];
-    switch (x.op) {
-      case ir::ExprOp::constant: return x.c;
-      case ir::ExprOp::index: return 1;
-      case ir::ExprOp::mul: return divisor(exprs, x.a) * x.c;
-      case ir::ExprOp::add:
-      case ir::ExprOp::min:
-      case ir::ExprOp::max: return std::gcd(divisor(exprs, x.a), divisor(exprs, x.b));
-      case ir::ExprOp::mod: return std::gcd(divisor(exprs, x.a), x.c);
-      case ir::ExprOp::floordiv: return 1;
+  /// A number that divides every value of each expression.
+  static std::vector<std::int64_t> divisors(const std::vector<ir::Expr>& exprs) {
+    std::vector<std::int64_t> d(exprs.size());
+    for (std::size_t e = 0; e < exprs.size(); ++e) {
+      const ir::Expr& x = exprs[e];
+      switch (x.op) {
+        case ir::ExprOp::constant: d[e] = x.c; break;
+        case ir::ExprOp::index: d[e] = 1; break;
+        case ir::ExprOp::mul: d[e] = ir::detail::mul_far(d[x.a], x.c); break;
+        case ir::ExprOp::add:
+        case ir::ExprOp::min:
+        case ir::ExprOp::max: d[e] = std::gcd(d[x.a], d[x.b]); break;
+        case ir::ExprOp::mod: d[e] = std::gcd(d[x.a], x.c); break;
+        case ir::ExprOp::floordiv: d[e] = 1; break;
+      }
     }
-    return 1;
+    return d;
   }
 
   void cut() {
     const ir::Program& p = *program_;
     std::vector<std::uint8_t> read(p.buffers.size()), written(p.buffers.size());
     std::vector<std::array<std::int64_t, ir::max_rank>> grain(p.buffers.size());
+    const std::vector<std::int64_t> divisor = divisors(p.exprs);
     for (const ir::Instr& in : p.instrs)
       for (int o = 0; o < in.n_operands; ++o)
         (ir::info(in.op).operands[static_cast<std::size_t>(o)].access == ir::Access::read
@@ -82,7 +87,7 @@ class CellMap {
       std::array<std::int64_t, ir::max_rank> start{};
       for (int d = 0; d < v.rank; ++d) {
         const ir::Dim& dim = v.dims[static_cast<std::size_t>(d)];
-        start[dim.axis] = std::gcd(start[dim.axis], divisor(p.exprs, dim.start));
+        start[dim.axis] = std::gcd(start[dim.axis], divisor[dim.start]);
       }
       for (std::size_t x = 0; x < ir::max_rank; ++x) grain[v.buffer][x] = std::gcd(grain[v.buffer][x], start[x]);
     }

@@ -28,9 +28,10 @@ struct Options {
   std::int64_t* skipped = nullptr;  ///< if given, the machine instructions that were not stepped through
   Timeline* timeline = nullptr;
   /// Give up where the body is certain to end after this many ticks, 0: never. Certain is what has been issued and,
-  /// behind it, the rest of `array_work` (of the whole program, in ticks of the cold clock) at the warm clock.
+  /// behind it, the rest of `array_work` at the warm clock and of `dma_bytes` at the peak rate, both of the whole program.
   std::int64_t deadline = 0;
-  std::int64_t array_work = 0;
+  std::int64_t array_work = 0;  ///< ticks of the cold clock
+  std::int64_t dma_bytes = 0;   ///< read and written
 };
 
 /// Streams that are already written out.
@@ -71,6 +72,8 @@ class Simulator {
         skipped_(o.skipped),
         deadline_(o.deadline),
         array_work_(o.array_work),
+        dma_bytes_(o.dma_bytes),
+        dma_ticks_per_byte_(a.ticks_per_ns.value / (a.dma_engines.value * a.dma_engine_peak_bytes_per_ns.value)),
         clock_(a, c, machine::ticks(a, o.clock_phase_ns)),
         dma_(a, c, o.separate_engines),
         times_(source.semaphores(), machine::History<std::int64_t>(source.semaphores() > 1024 ? 2 : 16)) {
@@ -166,6 +169,16 @@ class Simulator {
     const std::int64_t rest = array_work_ > result_.array_work ? array_work_ - result_.array_work : 0;
     std::int64_t least = streams_[0].streamed + rest / clock_.speed();
     if (result_.body > least) least = result_.body;
+    // No later DMA is triggered before the first of the streams that still trigger some gets to it.
+    std::int64_t trigger = far;
+    for (int s = 0; s < machine::stream_count; ++s)
+      if (source_->triggers(s) && source_->front(s) != nullptr && streams_[static_cast<std::size_t>(s)].sequencer < trigger)
+        trigger = streams_[static_cast<std::size_t>(s)].sequencer;
+    const std::int64_t bytes = dma_bytes_ - result_.read_bytes - result_.write_bytes;
+    if (trigger < far && bytes > 0) {
+      const std::int64_t moved = trigger + static_cast<std::int64_t>(static_cast<double>(bytes) * dma_ticks_per_byte_);
+      if (moved > least) least = moved;
+    }
     if (least <= deadline_) return false;
     result_.body = least;
     result_.complete = false;
@@ -251,7 +264,6 @@ class Simulator {
         const std::int64_t waited = lose(e, r, in.cause, s == 0 ? e.streamed : e.data_path, start);
         e.sequencer = start + event_[s];
         if (s == 0) e.after_event = true;
-        if (e.sequencer > r.end && w.kind == machine::Kind::nop) r.end = start + w.duration;
         // On TensorE it comes after the matmul before it, whose start the sequencer's time leaves out.
         const std::int64_t shown = s == 0 && e.issued > start ? e.issued : start;
         finish(s, in, w, {shown, shown + w.duration, shown, waited}, start + w.duration);
@@ -391,7 +403,8 @@ class Simulator {
   Timeline* timeline_;
   bool skip_;
   std::int64_t* skipped_;
-  std::int64_t deadline_, array_work_;
+  std::int64_t deadline_, array_work_, dma_bytes_;
+  double dma_ticks_per_byte_;
   Skipper<Simulator> skipper_{*this};
   TensorClock clock_;
   DmaEngines dma_;
