@@ -1,11 +1,11 @@
 #pragma once
 
+#include <nki/arch.hpp>
+#include <nki/ir/program.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include <nki/arch.hpp>
-#include <nki/ir/program.hpp>
 
 /// Addresses of tiles. Every pool has its slots for itself throughout the program: tiles whose lives do not overlap
 /// share nothing, so that an address never causes a wait that the kernel did not ask for. A kernel that wants to reuse
@@ -39,7 +39,7 @@ struct Capacity {
 struct LiveRange {
   ir::BufferId buffer = 0;
   std::uint32_t first_node = 0, last_node = 0;
-  ir::LocId first_loc = 0, last_loc = 0;           ///< of the declaration, and of the last use
+  ir::LocId first_loc = 0, last_loc = 0;  ///< of the declaration, and of the last use
   std::uint32_t first_line = 0, last_line = 0;
 };
 

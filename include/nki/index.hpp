@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <nki/check/rules.hpp>
 #include <nki/ir/expr.hpp>
 
 namespace nki::inline v0_1 {
@@ -95,32 +96,42 @@ class Index {
     return Index(p, p.max(a.id(p), b.id(p)));
   }
 
-#define NKI_NO_COMPARISON(op)                                                                                        \
-  template <class T>                                                                                                 \
-  friend bool operator op(const Index&, const T&) {                                                                  \
-    static_assert(detail::always_false<T>,                                                                           \
-                  "NKI-E301: a recorded loop has no value to branch on; use a loop bound, min/max, or nl::static_range"); \
-    return false;                                                                                                    \
+  template <class T>
+  friend bool operator==(const Index&, const T&) {
+    static_assert(detail::always_false<T>, NKI_E301);
+    return false;
   }
-  NKI_NO_COMPARISON(==)
-  NKI_NO_COMPARISON(<)
-  NKI_NO_COMPARISON(<=)
-  NKI_NO_COMPARISON(>)
-  NKI_NO_COMPARISON(>=)
-#undef NKI_NO_COMPARISON
-
+  template <class T>
+  friend bool operator<(const Index&, const T&) {
+    static_assert(detail::always_false<T>, NKI_E301);
+    return false;
+  }
+  template <class T>
+  friend bool operator<=(const Index&, const T&) {
+    static_assert(detail::always_false<T>, NKI_E301);
+    return false;
+  }
+  template <class T>
+  friend bool operator>(const Index&, const T&) {
+    static_assert(detail::always_false<T>, NKI_E301);
+    return false;
+  }
+  template <class T>
+  friend bool operator>=(const Index&, const T&) {
+    static_assert(detail::always_false<T>, NKI_E301);
+    return false;
+  }
   template <class T = bool>
   explicit operator bool() const {
-    static_assert(detail::always_false<T>,
-                  "NKI-E301: a recorded loop has no value to branch on; use a loop bound, min/max, or nl::static_range");
+    static_assert(detail::always_false<T>, NKI_E301);
     return false;
   }
 
  private:
   static void require_positive(std::int64_t c) {
     if (c <= 0)
-      throw Error({.id = "NKI-E305",
-                   .sentence = "floordiv and mod of an index take a positive number",
+      throw Error({.id = std::string(NKI_E305).substr(0, 8),
+                   .sentence = std::string(NKI_E305).substr(10),
                    .got = std::to_string(c),
                    .allowed = "1 or more",
                    .hint = "swap the sign of the index instead",

@@ -72,8 +72,10 @@ void nc_matmul(const Dst& dst, const Stationary& stationary, const Moving& movin
   if constexpr (moving_free != dyn) static_assert(moving_free <= 8192, NKI_E206);
   constexpr std::int64_t dst_partitions = detail::partitions<Dst>();
   constexpr std::int64_t dst_free = detail::free_elems<Dst>();
-  if constexpr (dst_partitions != dyn && stationary_free != dyn) static_assert(dst_partitions == stationary_free, NKI_E207);
-  if constexpr (dst_free != dyn && moving_free != dyn) static_assert(dst_free == moving_free, NKI_E207);
+  if constexpr (dst_partitions != dyn && stationary_free != dyn && stationary_free <= 128)
+    static_assert(dst_partitions == stationary_free, NKI_E207);
+  if constexpr (dst_free != dyn && moving_free != dyn && moving_free <= 8192)
+    static_assert(dst_free == moving_free, NKI_E207);
   dst.builder().record(ir::Opcode::nc_matmul, Engine::tensor, {dst.view(), stationary.view(), moving.view()},
                        {static_cast<std::int64_t>(accumulate)}, loc);
 }
@@ -89,8 +91,13 @@ template <detail::AnyTensor Dst, detail::AnyTensor Data>
 void nc_transpose(const Dst& dst, const Data& data, Engine engine = Engine::unknown, Loc loc = Loc::here()) {
   if constexpr (detail::has_dtype<Dst> && detail::has_dtype<Data>)
     static_assert(std::is_same_v<typename Dst::value_type, typename Data::value_type>, NKI_E221);
-  constexpr std::int64_t data_free = detail::free_elems<Data>();
+  static_assert(Dst::space != ir::Space::hbm && Data::space != ir::Space::hbm, NKI_E220);
+  constexpr std::int64_t data_partitions = detail::partitions<Data>(), data_free = detail::free_elems<Data>();
+  constexpr std::int64_t dst_partitions = detail::partitions<Dst>(), dst_free = detail::free_elems<Dst>();
   if constexpr (data_free != dyn) static_assert(data_free <= 128, NKI_E222);
+  if constexpr (dst_partitions != dyn && data_free != dyn && data_free <= 128)
+    static_assert(dst_partitions == data_free, NKI_E223);
+  if constexpr (dst_free != dyn && data_partitions != dyn) static_assert(dst_free == data_partitions, NKI_E223);
   if (engine == Engine::unknown) engine = Engine::tensor;
   dst.builder().record(ir::Opcode::nc_transpose, engine, {dst.view(), data.view()}, {}, loc);
 }

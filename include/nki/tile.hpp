@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -42,6 +43,48 @@ Shape<detail::extent_of<Extents>...> shape(Extents... e) {
 
 /// A dtype that is known only at run time.
 struct AnyDType {};
+
+namespace detail {
+
+template <class Argument>
+inline constexpr std::int64_t slice_size = dyn;
+template <std::int64_t N>
+inline constexpr std::int64_t slice_size<Slice<N>> = N;
+
+/// The first slice that is longer than its dimension, where both are numbers; N where none is.
+template <std::size_t N>
+constexpr std::size_t first_outside(const std::array<std::int64_t, N>& sizes, const std::array<std::int64_t, N>& extents) {
+  std::size_t i = 0;
+  while (i < N && (sizes[i] == dyn || extents[i] == dyn || sizes[i] <= extents[i])) ++i;
+  return i;
+}
+
+/// What the type of a shape tells: `dyn`, which is within every limit, where that is nothing.
+template <std::int64_t... E>
+struct StaticShape {
+  static constexpr std::array<std::int64_t, sizeof...(E)> extents{E...};
+  static constexpr std::int64_t partitions = [] {
+    for (const std::int64_t e : extents) return e;
+    return dyn;
+  }();
+  static constexpr std::int64_t smallest = [] {
+    std::int64_t least = 1;
+    for (const std::int64_t e : extents)
+      if (e != dyn && e < least) least = e;
+    return least;
+  }();
+  template <class T>
+  static constexpr std::int64_t bytes_pp = [] {
+    std::int64_t n = bytes(dtype_of<T>);
+    for (std::size_t i = 1; i < extents.size(); ++i) {
+      if (extents[i] == dyn) return dyn;
+      n *= extents[i];
+    }
+    return n;
+  }();
+};
+
+}  // namespace detail
 
 /// A tensor, or a view of one: HBM argument, SBUF tile or PSUM tile. `E` are the extents, `dyn` where only known at run
 /// time. The first extent of an on-chip tile is the partition extent.
@@ -114,9 +157,15 @@ class Tensor {
   /// dimension. Views of views compose.
   template <class... Args>
   auto operator()(const Args&... args) const {
-    static_assert(sizeof...(Args) == sizeof...(E),
-                  NKI_E230);  // one argument for each dimension
-    return slice(detail::ExtentList<>{}, std::integral_constant<int, 0>{}, ir::View{view_.buffer, 0, {}}, args...);
+    static_assert(sizeof...(Args) == sizeof...(E), NKI_E230);  // one argument for each dimension
+    if constexpr (sizeof...(Args) == sizeof...(E)) {
+      constexpr std::array<std::int64_t, sizeof...(Args)> sizes{detail::slice_size<Args>...};
+      constexpr std::size_t at = detail::first_outside(sizes, static_extents);
+      if constexpr (at < sizeof...(Args)) static_assert(sizes[at] <= static_extents[at], NKI_E231);
+      return slice(detail::ExtentList<>{}, std::integral_constant<int, 0>{}, ir::View{view_.buffer, 0, {}}, args...);
+    } else {
+      return *this;
+    }
   }
 
  private:
@@ -147,8 +196,6 @@ class Tensor {
   template <std::int64_t... Out, int I, std::int64_t N, class... Rest>
   auto slice(detail::ExtentList<Out...>, std::integral_constant<int, I>, ir::View out, const Slice<N>& s,
              const Rest&... rest) const {
-    constexpr std::int64_t whole = static_extents[I];
-    if constexpr (N != dyn && whole != dyn) static_assert(N <= whole, NKI_E231);
     take(out, I, s.start, s.size, s.step, false);
     return slice(detail::ExtentList<Out..., N>{}, std::integral_constant<int, I + 1>{}, out, rest...);
   }
@@ -196,12 +243,7 @@ namespace detail {
 
 template <ir::Space S, class T, std::int64_t... E>
 Tensor<S, T, E...> declare_tile(Builder& nc, DType dtype, const Shape<E...>& s, const TileOptions& options, Loc loc) {
-  constexpr std::array<std::int64_t, sizeof...(E)> e{E...};
   static_assert(sizeof...(E) >= 1 && sizeof...(E) <= 5, NKI_E230);
-  if constexpr (e[0] != dyn) static_assert(e[0] <= 128, NKI_E101);
-  if constexpr (e[0] != dyn) static_assert(e[0] >= 1, NKI_E232);
-  if constexpr (S == ir::Space::psum && sizeof...(E) == 2 && !std::is_same_v<T, AnyDType>)
-    if constexpr (e[1] != dyn) static_assert(e[1] * bytes(dtype_of<T>) <= 2048, NKI_E103);
   return Tensor<S, T, E...>(
       nc, nc.add_buffer(S, ir::BufferKind::tile, dtype, s.extents.data(), static_cast<int>(sizeof...(E)), options, loc));
 }
@@ -212,22 +254,31 @@ Tensor<S, T, E...> declare_tile(Builder& nc, DType dtype, const Shape<E...>& s, 
 /// runs. Shape: [partitions <= 128, free...].  Errors: NKI-E101, E230, E232.  Source: nki.language.ndarray (NKI 0.6.0).
 template <class T, std::int64_t... E>
 Sbuf<T, E...> sbuf(Builder& nc, const Shape<E...>& s, const TileOptions& options = {}, Loc loc = Loc::here()) {
+  static_assert(detail::StaticShape<E...>::partitions <= 128, NKI_E101);
+  static_assert(detail::StaticShape<E...>::smallest >= 1, NKI_E232);
   return detail::declare_tile<ir::Space::sbuf, T>(nc, dtype_of<T>, s, options, loc);
 }
 /// The same with a run-time dtype.
 template <std::int64_t... E>
 Sbuf<AnyDType, E...> sbuf(Builder& nc, DType dtype, const Shape<E...>& s, const TileOptions& options = {},
                           Loc loc = Loc::here()) {
+  static_assert(detail::StaticShape<E...>::partitions <= 128, NKI_E101);
+  static_assert(detail::StaticShape<E...>::smallest >= 1, NKI_E232);
   return detail::declare_tile<ir::Space::sbuf, AnyDType>(nc, dtype, s, options, loc);
 }
 /// Declare a PSUM tile of at most one bank.  Errors: NKI-E101, E103, E230, E232.
 template <class T, std::int64_t... E>
 Psum<T, E...> psum(Builder& nc, const Shape<E...>& s, const TileOptions& options = {}, Loc loc = Loc::here()) {
+  static_assert(detail::StaticShape<E...>::partitions <= 128, NKI_E101);
+  static_assert(detail::StaticShape<E...>::smallest >= 1, NKI_E232);
+  static_assert(detail::StaticShape<E...>::template bytes_pp<T> <= 2048, NKI_E103);
   return detail::declare_tile<ir::Space::psum, T>(nc, dtype_of<T>, s, options, loc);
 }
 template <std::int64_t... E>
 Psum<AnyDType, E...> psum(Builder& nc, DType dtype, const Shape<E...>& s, const TileOptions& options = {},
                           Loc loc = Loc::here()) {
+  static_assert(detail::StaticShape<E...>::partitions <= 128, NKI_E101);
+  static_assert(detail::StaticShape<E...>::smallest >= 1, NKI_E232);
   return detail::declare_tile<ir::Space::psum, AnyDType>(nc, dtype, s, options, loc);
 }
 

@@ -33,7 +33,7 @@
 #define NKI_E206 "NKI-E206: the moving free extent must be 1..512"
 #define NKI_E207 "NKI-E207: the destination of nc_matmul must be [stationary free, moving free]"
 #define NKI_E210 "NKI-E210: nc_matmul takes floating-point operands; f32 and tf32 go with f32 and tf32, f8e4m3 never with f8e4m3fn"
-#define NKI_E211 "NKI-E211: accumulate=add needs an earlier overwriting nc_matmul on the same elements"
+#define NKI_E211 "NKI-E211: nc_matmul adds only to what an earlier nc_matmul wrote"
 #define NKI_E220 "NKI-E220: this engine cannot run this instruction on these operands"
 #define NKI_E221 "NKI-E221: a transpose keeps its dtype"
 #define NKI_E222 "NKI-E222: nc_transpose takes up to 128 x 128 on the tensor engine (SBUF to PSUM) and 32 x 32 on the vector engine"
@@ -45,10 +45,13 @@
 #define NKI_E231 "NKI-E231: a slice must lie inside the tensor"
 #define NKI_E232 "NKI-E232: an extent must be 1 or more"
 #define NKI_E233 "NKI-E233: an access pattern counts to 65535 and steps within 16 bits, in elements"
+#define NKI_E301 "NKI-E301: a recorded loop has no value to branch on; use a loop bound, min/max, or nl::static_range"
 #define NKI_E302 "NKI-E302: a recorded loop must run to its end; break, return and goto leave it half recorded"
 #define NKI_E303 "NKI-E303: a tile must be written before it is read"
 #define NKI_E304 "NKI-E304: recording stops at the first exception; a builder that saw one records nothing more"
+#define NKI_E305 "NKI-E305: floordiv and mod of an index take a positive number"
 #define NKI_E306 "NKI-E306: an index or a tile belongs to the program that made it"
+#define NKI_E307 "NKI-E307: an index expression holds at most 24 different terms"
 #define NKI_E311 "NKI-E311: a tile is used only inside the loop body that allocated it"
 #define NKI_E312 "NKI-E312: a kernel's input is only read, its output only written by DMA"
 #define NKI_W501 "NKI-W501: a DMA is fast where its runs of contiguous bytes are 512 or longer"
@@ -114,10 +117,13 @@ inline constexpr std::array rules{
     detail::rule(NKI_E231, "Memory beyond a tensor belongs to somebody else.", "nki-aps.rst"),
     detail::rule(NKI_E232, "Storage of no size cannot be addressed.", "nki.language.ndarray"),
     detail::rule(NKI_E233, "Counts are 16-bit unsigned, steps 16-bit signed.", "nki-aps.rst"),
+    detail::rule(NKI_E301, "A recorded loop's body runs once while recording, for all iterations.", "docs/ir.md"),
     detail::rule(NKI_E302, "A recorded loop's body is read once and stands for all iterations.", "docs/ir.md"),
     detail::rule(NKI_E303, "The device would return leftovers.", "docs/ir.md"),
     detail::rule(NKI_E304, "A half-recorded program must not look like a whole one.", "docs/ir.md"),
+    detail::rule(NKI_E305, "Division by zero or below has no one meaning.", "docs/ir.md"),
     detail::rule(NKI_E306, "Ids of one program mean nothing in another.", "docs/ir.md"),
+    detail::rule(NKI_E307, "Sums are kept in one canonical form of bounded size.", "docs/ir.md"),
     detail::rule(NKI_E311, "The slot may already hold another instance.", "docs/ir.md"),
     detail::rule(NKI_E312, "Arguments belong to the caller.", "docs/ir.md"),
     detail::rule(NKI_W501, "Each run is a descriptor of its own, and a short one takes as long as a longer one.", "nki-dma-bandwidth-guide.rst"),

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <nki/ir/program.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include <nki/ir/program.hpp>
 
 namespace nki::inline v0_1::check::detail {
 
@@ -100,8 +100,11 @@ class Search {
       order_.push_back(e);
       const ir::Expr& x = program_->exprs[e];
       switch (x.op) {
-        case ir::ExprOp::constant: break;
-        case ir::ExprOp::index: list(x.a); break;
+        case ir::ExprOp::constant:
+          break;
+        case ir::ExprOp::index:
+          list(x.a);
+          break;
         case ir::ExprOp::add:
         case ir::ExprOp::min:
         case ir::ExprOp::max:
@@ -109,7 +112,9 @@ class Search {
           [[fallthrough]];
         case ir::ExprOp::mul:
         case ir::ExprOp::floordiv:
-        case ir::ExprOp::mod: depend_on(x.a); break;
+        case ir::ExprOp::mod:
+          depend_on(x.a);
+          break;
       }
     }
     budget_ -= highest_ / 8;

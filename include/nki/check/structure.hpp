@@ -1,17 +1,17 @@
 #pragma once
 
+#include <nki/check/rules.hpp>
+#include <nki/check/text.hpp>
+#include <nki/dtype.hpp>
+#include <nki/error.hpp>
+#include <nki/ir/program.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nki/check/instruction.hpp>
-#include <nki/check/rules.hpp>
-#include <nki/dtype.hpp>
-#include <nki/error.hpp>
-#include <nki/ir/program.hpp>
 
 namespace nki::inline v0_1::check::detail {
 
@@ -102,7 +102,8 @@ class Structure {
   void read_buffers() {
     for (const ir::Buffer& b : program_->buffers) {
       loc_exists(b.loc);
-      if (b.space > ir::Space::psum || b.kind > ir::BufferKind::tile || static_cast<std::size_t>(b.dtype) >= dtype_count) {
+      if (b.space > ir::Space::psum || b.kind > ir::BufferKind::tile ||
+          static_cast<std::size_t>(b.dtype) >= dtype_count) {
         fail(NKI_E054, "an unknown space, kind or dtype of buffer " + quoted(b.name), "those of this version", b.loc);
         continue;
       }
@@ -112,12 +113,14 @@ class Structure {
       }
       std::int64_t bytes = nki::bytes(b.dtype);
       for (std::size_t i = 0; i < b.rank; ++i) {
-        if (b.shape[i] < 1) fail(NKI_E054, numbered("extent", b.shape[i]) + " of " + quoted(b.name), "1 or more", b.loc);
+        if (b.shape[i] < 1)
+          fail(NKI_E054, numbered("extent", b.shape[i]) + " of " + quoted(b.name), "1 or more", b.loc);
         bytes = ir::detail::mul_far(bytes, b.shape[i]);
       }
       const bool on_chip = b.space != ir::Space::hbm;
       if (b.slots < 1 || b.slots > 4096 || (!on_chip && b.slots != 1))
-        fail(NKI_E054, std::to_string(b.slots) + " slots of buffer " + quoted(b.name), on_chip ? "1..4096" : "1", b.loc);
+        fail(NKI_E054, std::to_string(b.slots) + " slots of buffer " + quoted(b.name), on_chip ? "1..4096" : "1",
+             b.loc);
       if (on_chip && b.kind != ir::BufferKind::tile)
         fail(NKI_E054, "argument " + quoted(b.name) + " in " + ir::name(b.space), "hbm", b.loc);
       if (ir::detail::mul_far(bytes, b.slots) >= ir::detail::far)
@@ -146,25 +149,30 @@ class Structure {
         case ir::Node::Kind::loop:
           if (!exists(node.id, p.loops.size(), "loop")) return;
           if (node.end <= n || node.end > end)
-            return fail(NKI_E052, numbered("a loop up to node", node.end), std::to_string(n + 1) + ".." + std::to_string(end));
-          if (loop_nodes_[node.id] != ir::no_id) return fail(NKI_E052, numbered("a second place for loop", node.id), "one");
+            return fail(NKI_E052, numbered("a loop up to node", node.end),
+                        std::to_string(n + 1) + ".." + std::to_string(end));
+          if (loop_nodes_[node.id] != ir::no_id)
+            return fail(NKI_E052, numbered("a second place for loop", node.id), "one");
           loop_nodes_[node.id] = n;
           ends.push_back(node.end);
           break;
         case ir::Node::Kind::instr:
         case ir::Node::Kind::alloc:
-          if (node.end != n + 1) return fail(NKI_E052, numbered("node", n) + numbered(" up to", node.end), std::to_string(n + 1));
+          if (node.end != n + 1)
+            return fail(NKI_E052, numbered("node", n) + numbered(" up to", node.end), std::to_string(n + 1));
           if (node.kind == ir::Node::Kind::alloc) {
             if (!exists(node.id, p.buffers.size(), "buffer")) return;
             const ir::Buffer& b = p.buffers[node.id];
-            if (b.kind != ir::BufferKind::tile) return fail(NKI_E056, "an alloc of argument " + quoted(b.name), "tiles", b.loc);
+            if (b.kind != ir::BufferKind::tile)
+              return fail(NKI_E056, "an alloc of argument " + quoted(b.name), "tiles", b.loc);
           } else {
             if (!exists(node.id, p.instrs.size(), "instruction")) return;
             if (placed[node.id]) return fail(NKI_E052, numbered("a second place for instruction", node.id), "one");
             placed[node.id] = true;
           }
           break;
-        default: return fail(NKI_E054, numbered("an unknown kind of node", n), "those of this version");
+        default:
+          return fail(NKI_E054, numbered("an unknown kind of node", n), "those of this version");
       }
     }
   }
@@ -182,11 +190,13 @@ class Structure {
       const ir::Expr& e = p.exprs[i];
       ExprFacts& f = exprs_[i];
       const bool binary = e.op == ir::ExprOp::add || e.op == ir::ExprOp::min || e.op == ir::ExprOp::max;
-      if (e.op > ir::ExprOp::max) return fail(NKI_E054, numbered("an unknown operation of expression", i), "those of this version");
+      if (e.op > ir::ExprOp::max)
+        return fail(NKI_E054, numbered("an unknown operation of expression", i), "those of this version");
       if (e.op == ir::ExprOp::index) {
         if (!exists(e.a, p.loops.size(), "loop")) return;
         const ir::Loop& l = p.loops[e.a];
-        if (l.lower >= i || l.upper >= i) return fail(NKI_E051, numbered("index expression", i) + " of loop " + quoted(l.name), "", l.loc);
+        if (l.lower >= i || l.upper >= i)
+          return fail(NKI_E051, numbered("index expression", i) + " of loop " + quoted(l.name), "", l.loc);
         loop_ranges_[e.a] = index_range(l);
         const std::int64_t low = exprs_[l.lower].magnitude, high = exprs_[l.upper].magnitude;
         f.magnitude = add_far(low > high ? low : high, 1);
@@ -196,7 +206,8 @@ class Structure {
       } else if (e.op == ir::ExprOp::constant) {
         f.magnitude = magnitude(e.c);
       } else {
-        if (e.a >= i || (binary && e.b >= i)) return fail(NKI_E051, numbered("expression", i), "operands below " + std::to_string(i));
+        if (e.a >= i || (binary && e.b >= i))
+          return fail(NKI_E051, numbered("expression", i), "operands below " + std::to_string(i));
         if ((e.op == ir::ExprOp::floordiv || e.op == ir::ExprOp::mod) && e.c < 1)
           return fail(NKI_E054, numbered("a division by", e.c), "1 or more");
         const ExprFacts& a = exprs_[e.a];
@@ -205,7 +216,7 @@ class Structure {
           const ExprFacts& b = exprs_[e.b];
           if (b.first_node > f.first_node) f.first_node = b.first_node;
           if (b.end_node < f.end_node) f.end_node = b.end_node;
-          f.magnitude = e.op == ir::ExprOp::add      ? add_far(a.magnitude, b.magnitude)
+          f.magnitude = e.op == ir::ExprOp::add     ? add_far(a.magnitude, b.magnitude)
                         : b.magnitude > a.magnitude ? b.magnitude
                                                     : a.magnitude;
         } else if (e.op == ir::ExprOp::mul) {
@@ -242,10 +253,12 @@ class Structure {
         if (dim.axis >= b.rank)
           fail(NKI_E054, numbered("axis", int{dim.axis}) + " of " + quoted(b.name), below(b.rank), b.loc);
         else if (on_chip && (dim.axis == 0) != (d == 0))
-          fail(NKI_E054, numbered("dimension", d) + " of a view of " + quoted(b.name) + numbered(" along axis", int{dim.axis}),
+          fail(NKI_E054,
+               numbered("dimension", d) + " of a view of " + quoted(b.name) + numbered(" along axis", int{dim.axis}),
                "the first dimension, and no other, along axis 0", b.loc);
         if (dim.dropped && (ranges_[dim.count] != ir::Range{1, 1} || (on_chip && d == 0)))
-          fail(NKI_E054, numbered("dropped dimension", d) + " of a view of " + quoted(b.name), "of one position", b.loc);
+          fail(NKI_E054, numbered("dropped dimension", d) + " of a view of " + quoted(b.name), "of one position",
+               b.loc);
         views_[i].narrow(exprs_[dim.start].first_node, exprs_[dim.start].end_node);
         views_[i].narrow(exprs_[dim.count].first_node, exprs_[dim.count].end_node);
       }
@@ -263,7 +276,8 @@ class Structure {
       }
       const ir::OpInfo& op = ir::info(in.op);
       if (in.n_operands != op.n_operands) {
-        fail(NKI_E057, std::to_string(in.n_operands) + " operands of " + op.name, std::to_string(op.n_operands), in.loc);
+        fail(NKI_E057, std::to_string(in.n_operands) + " operands of " + op.name, std::to_string(op.n_operands),
+             in.loc);
         continue;
       }
       if (std::uint64_t{in.first_operand} + in.n_operands > p.operand_pool.size()) {
@@ -273,24 +287,30 @@ class Structure {
       for (int o = 0; o < in.n_operands; ++o) exists(p.operand(in, o), p.views.size(), "view", in.loc);
       if (!exists(in.attrs, p.attr_sets.size(), "attribute set", in.loc)) continue;
       if (p.attr_sets[in.attrs].count != op.n_attrs) {
-        fail(NKI_E057, std::to_string(p.attr_sets[in.attrs].count) + " attributes of " + op.name, std::to_string(op.n_attrs), in.loc);
+        fail(NKI_E057, std::to_string(p.attr_sets[in.attrs].count) + " attributes of " + op.name,
+             std::to_string(op.n_attrs), in.loc);
         continue;
       }
       for (int a = 0; a < op.n_attrs; ++a) {
         const std::int64_t value = p.attr(in, a), last = last_value(op.attrs[static_cast<std::size_t>(a)].kind);
         if (last >= 0 && (value < 0 || value > last))
-          fail(NKI_E054, numbered(op.attrs[static_cast<std::size_t>(a)].name, value) + " of " + op.name, "0.." + std::to_string(last), in.loc);
+          fail(NKI_E054, numbered(op.attrs[static_cast<std::size_t>(a)].name, value) + " of " + op.name,
+               "0.." + std::to_string(last), in.loc);
       }
     }
   }
   /// The last value of an enumerated attribute, -1 for a number.
   static std::int64_t last_value(ir::AttrKind kind) {
     switch (kind) {
-      case ir::AttrKind::boolean: return 1;
-      case ir::AttrKind::accumulate: return static_cast<std::int64_t>(ir::Accumulate::auto_);
-      case ir::AttrKind::dge_mode: return static_cast<std::int64_t>(ir::DgeMode::none);
+      case ir::AttrKind::boolean:
+        return 1;
+      case ir::AttrKind::accumulate:
+        return static_cast<std::int64_t>(ir::Accumulate::auto_);
+      case ir::AttrKind::dge_mode:
+        return static_cast<std::int64_t>(ir::DgeMode::none);
       case ir::AttrKind::integer:
-      case ir::AttrKind::number: break;
+      case ir::AttrKind::number:
+        break;
     }
     return -1;
   }
@@ -305,7 +325,9 @@ class Structure {
       while (!ends.empty() && ends.back() <= n) ends.pop_back();
       const ir::Node& node = p.nodes[n];
       switch (node.kind) {
-        case ir::Node::Kind::alloc: tiles[node.id] = {n + 1, ends.empty() ? count : ends.back()}; break;
+        case ir::Node::Kind::alloc:
+          tiles[node.id] = {n + 1, ends.empty() ? count : ends.back()};
+          break;
         case ir::Node::Kind::loop: {
           const ir::Loop& l = p.loops[node.id];
           for (const ir::ExprId e : {l.lower, l.upper})
@@ -325,7 +347,8 @@ class Structure {
             if (b.kind != ir::BufferKind::tile) continue;
             const Window& tile = tiles[p.views[id].buffer];
             if (n < tile.first_node)
-              fail(NKI_E056, std::string(ir::info(in.op).name) + " of " + quoted(b.name) + " before its alloc", "after it", in.loc);
+              fail(NKI_E056, std::string(ir::info(in.op).name) + " of " + quoted(b.name) + " before its alloc",
+                   "after it", in.loc);
             else if (n >= tile.end_node)
               outside(b, in);
           }

@@ -1,0 +1,19 @@
+// expect: NKI-E205: .*1\.\.128
+// expect-gnu: 256 <= 128
+
+#include <nki/nki.hpp>
+
+using namespace nki;
+using namespace nki::literals;
+
+void kernel(Builder& nc) {
+  const auto stationary = sbuf<bf16>(nc, shape(128_c, 128_c));
+  const auto moving = sbuf<bf16>(nc, shape(128_c, 512_c));
+  const auto acc = psum<f32>(nc, shape(128_c, 512_c));
+#ifdef NKI_ILLEGAL
+  const auto wide = sbuf<bf16>(nc, shape(128_c, 256_c));
+  nisa::nc_matmul(acc, wide, moving);
+#else
+  nisa::nc_matmul(acc, stationary, moving);
+#endif
+}
