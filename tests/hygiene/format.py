@@ -17,12 +17,20 @@ def main():
     nki = project.Project(options.manifest)
 
     files = [row for row in tree.text_files(nki.source_dir) if row[0].endswith((".hpp", ".cpp", ".h"))]
-    mode = ["-i"] if options.fix else ["--dry-run", "-Werror", "--ferror-limit=1"]
 
     def check(row):
         path, shown = row
-        code, output = project.run([options.clang_format, *mode, path])
-        return f"{shown} is not formatted; the target nki_format does it\n{output}" if code else None
+        code, formatted = project.run([options.clang_format, path])
+        if code:
+            return f"{shown}: clang-format says\n{formatted}"
+        with open(path, encoding="utf-8") as file:
+            if file.read() == formatted:
+                return None
+        if options.fix:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(formatted)
+            return None
+        return f"{shown} is not formatted; the target nki_format does it"
 
     problems = [problem for problem in project.in_parallel(check, files) if problem]
     project.finish(problems, f"{len(files)} C++ files are formatted")
