@@ -1,12 +1,12 @@
 // A kernel of one's own: out = a^T b for one block, written once, then checked, run, timed and emitted.
 
-#include <iostream>
-
 #include <nki/check/verify.hpp>
 #include <nki/emit/nki_python.hpp>
 #include <nki/exec/run.hpp>
 #include <nki/nki.hpp>
 #include <nki/sim/simulate.hpp>
+
+#include <iostream>
 
 using namespace nki::literals;
 
@@ -43,7 +43,8 @@ int main() {
   const nki::exec::Report report = nki::exec::run(program, inputs, outputs);
 
   std::cout << "out[0, 0] = " << nki::exec::to_floats(outputs[0])[0] << ", undefined reads: " << report.undefined_reads
-            << "\npredicted on trn2 (uncalibrated): " << nki::sim::simulate(program, nki::arch::trn2).body_us() << " us\n\n"
+            << "\npredicted on trn2 (uncalibrated): " << nki::sim::simulate(program, nki::arch::trn2).body_us()
+            << " us\n\n"
             << nki::emit::nki_python(program);
   return report.undefined_reads == 0 ? 0 : 1;
 }

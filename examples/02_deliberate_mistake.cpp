@@ -1,9 +1,9 @@
 // A mistake and what it says: a copy by GpSimd, which cannot reach PSUM. The numbers of this one are known only while
 // recording; where they are known to the compiler, the same sentence is a compile error.
 
-#include <iostream>
-
 #include <nki/nki.hpp>
+
+#include <iostream>
 
 int main() {
   nki::Builder nc(&nki::arch::trn2);

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <nki/dtype.hpp>
+
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <nki/dtype.hpp>
 #include <string_view>
 
 namespace nki::inline v0_1 {

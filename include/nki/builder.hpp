@@ -1,14 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <cstring>
-#include <initializer_list>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <nki/arch.hpp>
 #include <nki/check/instruction.hpp>
 #include <nki/check/rules.hpp>
@@ -17,6 +8,15 @@
 #include <nki/index.hpp>
 #include <nki/ir/program.hpp>
 #include <nki/loc.hpp>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace nki::inline v0_1 {
 
@@ -135,7 +135,8 @@ class Builder {
   ir::BufferId add_buffer(ir::Space space, ir::BufferKind kind, DType dtype, const std::int64_t* shape, int rank,
                           const TileOptions& options, Loc loc) {
     require_recording(loc);
-    if (rank < 1 || rank > ir::max_rank) fail(NKI_E230, std::to_string(rank) + " dimensions", "1..5", "reshape it", loc);
+    if (rank < 1 || rank > ir::max_rank)
+      fail(NKI_E230, std::to_string(rank) + " dimensions", "1..5", "reshape it", loc);
     ir::Buffer b;
     b.space = space;
     b.kind = kind;
@@ -172,7 +173,8 @@ class Builder {
   /// `size` positions of a dimension from `start`, `step` apart.
   ir::Dim slice(const ir::Dim& d, const Index& start, const Index& size, std::int64_t step, bool dropped) {
     if (step < 1 || step * d.step > 32767)
-      fail(NKI_E233, "a step of " + std::to_string(step), "1..32767", "take every position, or copy the tensor first", {});
+      fail(NKI_E233, "a step of " + std::to_string(step), "1..32767", "take every position, or copy the tensor first",
+           {});
     ir::Dim out = d;
     out.step = static_cast<std::int32_t>(d.step * step);
     out.count = size.id(pool_);
@@ -241,7 +243,8 @@ class Builder {
     program_.loops.push_back(std::move(l));
     open_.push_back(node_count());
     program_.nodes.push_back({ir::Node::Kind::loop, id, 0});
-    ir::Range r{pool_.range(program_.loops[id].lower).lo, ir::detail::add_far(pool_.range(program_.loops[id].upper).hi, -1)};
+    ir::Range r{pool_.range(program_.loops[id].lower).lo,
+                ir::detail::add_far(pool_.range(program_.loops[id].upper).hi, -1)};
     if (r.hi < r.lo) r.hi = r.lo;  // a zero-trip loop is recorded all the same
     // The index is kept as an expression even where the loop runs once, so that its body reads as a loop body.
     return Index(pool_, pool_.index(id, r));
@@ -290,7 +293,8 @@ class Builder {
  private:
   void require_recording(Loc loc) const {
     if (poisoned_)
-      throw Error(detail::broken(NKI_E304, "a call after an error or after finish()", "", "record with a new Builder", loc));
+      throw Error(
+          detail::broken(NKI_E304, "a call after an error or after finish()", "", "record with a new Builder", loc));
   }
   ir::LoopId open_loop_id() const { return open_.empty() ? ir::no_id : program_.nodes[open_.back()].id; }
   bool is_open(ir::LoopId l) const {
@@ -311,7 +315,8 @@ class Builder {
       last_file_pointer_ = loc.file;
     }
     const ir::SourceLoc s{last_file_, loc.line, loc.column, scope_};
-    const std::uint64_t h = detail::hash_step(detail::hash_step(s.file, s.line), (std::uint64_t{s.column} << 32) | s.scope);
+    const std::uint64_t h =
+        detail::hash_step(detail::hash_step(s.file, s.line), (std::uint64_t{s.column} << 32) | s.scope);
     return loc_ids_.find_or_add(
         h,
         [&](std::uint32_t id) {
@@ -366,8 +371,8 @@ class Builder {
   ir::Program program_;
   ir::ExprPool pool_;
   const Arch* target_;
-  std::vector<std::uint32_t> open_;          // nodes of the open loops
-  std::vector<ir::LoopId> buffer_scope_;     // the loop that a buffer was declared in
+  std::vector<std::uint32_t> open_;       // nodes of the open loops
+  std::vector<ir::LoopId> buffer_scope_;  // the loop that a buffer was declared in
   std::uint32_t scope_ = 0;
   const char* last_file_pointer_ = nullptr;
   std::uint32_t last_file_ = 0;

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <nki/loc.hpp>
+
 #include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
-
-#include <nki/loc.hpp>
 
 namespace nki::inline v0_1 {
 
@@ -21,12 +21,18 @@ enum class ErrorClass : std::uint8_t {
 
 constexpr const char* name(ErrorClass c) {
   switch (c) {
-    case ErrorClass::usage: return "usage";
-    case ErrorClass::illegal: return "illegal";
-    case ErrorClass::damaged_file: return "damaged_file";
-    case ErrorClass::cannot_write: return "cannot_write";
-    case ErrorClass::deadlock: return "deadlock";
-    case ErrorClass::internal: return "internal";
+    case ErrorClass::usage:
+      return "usage";
+    case ErrorClass::illegal:
+      return "illegal";
+    case ErrorClass::damaged_file:
+      return "damaged_file";
+    case ErrorClass::cannot_write:
+      return "cannot_write";
+    case ErrorClass::deadlock:
+      return "deadlock";
+    case ErrorClass::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -34,12 +40,18 @@ constexpr const char* name(ErrorClass c) {
 /// The exit code of the programs' contract for a class of error.
 constexpr int exit_code(ErrorClass c) {
   switch (c) {
-    case ErrorClass::usage: return 2;
-    case ErrorClass::illegal: return 3;
-    case ErrorClass::damaged_file: return 4;
-    case ErrorClass::cannot_write: return 8;
-    case ErrorClass::deadlock: return 9;
-    case ErrorClass::internal: return 70;
+    case ErrorClass::usage:
+      return 2;
+    case ErrorClass::illegal:
+      return 3;
+    case ErrorClass::damaged_file:
+      return 4;
+    case ErrorClass::cannot_write:
+      return 8;
+    case ErrorClass::deadlock:
+      return 9;
+    case ErrorClass::internal:
+      return 70;
   }
   return 70;
 }
@@ -98,7 +110,7 @@ namespace detail {
 }  // namespace nki::inline v0_1
 
 /// Guards our own invariants; a failure is our defect, never the user's.
-#define NKI_ASSERT(condition, what)                                        \
-  do {                                                                     \
+#define NKI_ASSERT(condition, what)                                            \
+  do {                                                                         \
     if (!(condition)) ::nki::detail::internal_error(what, __FILE__, __LINE__); \
   } while (false)

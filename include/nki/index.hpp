@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include <nki/check/rules.hpp>
 #include <nki/ir/expr.hpp>
+
+#include <cstdint>
 
 namespace nki::inline v0_1 {
 
@@ -157,7 +157,9 @@ template <std::int64_t N>
 Slice<N> ds(Index start, Const<N>) {
   return {start, Index(N), 1};
 }
-inline Slice<dyn> ds(Index start, Index size, std::int64_t step = 1) { return {start, size, step}; }
+inline Slice<dyn> ds(Index start, Index size, std::int64_t step = 1) {
+  return {start, size, step};
+}
 
 /// Every position of an axis (Python's `:`).
 struct All {};

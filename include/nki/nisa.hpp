@@ -1,10 +1,10 @@
 #pragma once
 
-#include <bit>
-#include <cstdint>
-
 #include <nki/builder.hpp>
 #include <nki/tile.hpp>
+
+#include <bit>
+#include <cstdint>
 
 /// The instructions, under nki.isa's names and parameter names. Limits whose numbers are known at compile time are
 /// checked there; the same rules are applied while recording and again to the finished program.
@@ -113,7 +113,8 @@ void tensor_copy(const Dst& dst, const Src& src, Engine engine = Engine::unknown
   static_assert(Dst::space != ir::Space::hbm && Src::space != ir::Space::hbm, NKI_E220);
   constexpr std::int64_t dst_partitions = detail::partitions<Dst>();
   constexpr std::int64_t src_partitions = detail::partitions<Src>();
-  if constexpr (dst_partitions != dyn && src_partitions != dyn) static_assert(dst_partitions == src_partitions, NKI_E224);
+  if constexpr (dst_partitions != dyn && src_partitions != dyn)
+    static_assert(dst_partitions == src_partitions, NKI_E224);
   constexpr std::int64_t dst_free = detail::free_elems<Dst>();
   constexpr std::int64_t src_free = detail::free_elems<Src>();
   if constexpr (dst_free != dyn && src_free != dyn) static_assert(dst_free == src_free, NKI_E224);

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <exception>
-
 #include <nki/builder.hpp>
 #include <nki/index.hpp>
 #include <nki/ir/program.hpp>
+
+#include <cstdint>
+#include <exception>
 
 /// Loops of the kernel language. A recorded loop runs its body once, with an index that stands for all iterations; a
 /// plain C++ `for`, or `static_range`, unrolls while recording.
@@ -20,7 +20,15 @@ class RecordedRange {
   using Make = Value (*)(const RecordedRange&, Index);
   RecordedRange(Builder& nc, Index lower, Index upper, ir::LoopKind kind, const char* name, Loc loc, Make make,
                 std::int64_t extent = 0, std::int64_t block = 0)
-      : nc_(&nc), lower_(lower), upper_(upper), kind_(kind), name_(name), loc_(loc), make_(make), extent_(extent), block_(block) {}
+      : nc_(&nc),
+        lower_(lower),
+        upper_(upper),
+        kind_(kind),
+        name_(name),
+        loc_(loc),
+        make_(make),
+        extent_(extent),
+        block_(block) {}
   RecordedRange(const RecordedRange&) = delete;
   RecordedRange& operator=(const RecordedRange&) = delete;
   /// An exception in the body leaves the loop open: the builder then records nothing more.
@@ -75,7 +83,9 @@ class RecordedRange {
   int exceptions_ = 0;
 };
 
-inline Index plain(const RecordedRange<Index>&, Index i) { return i; }
+inline Index plain(const RecordedRange<Index>&, Index i) {
+  return i;
+}
 
 }  // namespace detail
 
@@ -85,7 +95,8 @@ inline detail::RecordedRange<Index> affine_range(Builder& nc, Index lower, Index
                                                  Loc loc = Loc::here()) {
   return {nc, lower, upper, ir::LoopKind::affine, name, loc, &detail::plain};
 }
-inline detail::RecordedRange<Index> affine_range(Builder& nc, Index upper, const char* name = "", Loc loc = Loc::here()) {
+inline detail::RecordedRange<Index> affine_range(Builder& nc, Index upper, const char* name = "",
+                                                 Loc loc = Loc::here()) {
   return {nc, Index(0), upper, ir::LoopKind::affine, name, loc, &detail::plain};
 }
 /// The same for iterations that carry state through tiles.
@@ -121,7 +132,8 @@ inline Block make_block(const RecordedRange<Block>& r, Index i) {
 inline detail::RecordedRange<Block> tiles(Builder& nc, std::int64_t extent, std::int64_t block, const char* name = "",
                                           Loc loc = Loc::here()) {
   if (block < 1) nc.fail(NKI_E232, "blocks of " + std::to_string(block), "1 or more", "give a block size", loc);
-  return {nc, Index(0), Index(ir::ceildiv(extent, block)), ir::LoopKind::affine, name, loc, &detail::make_block, extent, block};
+  return {nc,     Index(0), Index(ir::ceildiv(extent, block)), ir::LoopKind::affine, name, loc, &detail::make_block,
+          extent, block};
 }
 
 }  // namespace nki::inline v0_1::nl

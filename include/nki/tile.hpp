@@ -1,5 +1,7 @@
 #pragma once
 
+#include <nki/builder.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +9,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-
-#include <nki/builder.hpp>
 
 namespace nki::inline v0_1 {
 
@@ -53,7 +53,8 @@ inline constexpr std::int64_t slice_size<Slice<N>> = N;
 
 /// The first slice that is longer than its dimension, where both are numbers; N where none is.
 template <std::size_t N>
-constexpr std::size_t first_outside(const std::array<std::int64_t, N>& sizes, const std::array<std::int64_t, N>& extents) {
+constexpr std::size_t first_outside(const std::array<std::int64_t, N>& sizes,
+                                    const std::array<std::int64_t, N>& extents) {
   std::size_t i = 0;
   while (i < N && (sizes[i] == dyn || extents[i] == dyn || sizes[i] <= extents[i])) ++i;
   return i;
@@ -126,7 +127,8 @@ class Tensor {
     ir::View v = view_;
     const int at = position(I);
     if (v.rank == ir::max_rank)
-      nc_->fail(NKI_E230, "6 dimensions, those of an integer index included", "1..5", "slice with nki::ds(i, 1) fewer times", {});
+      nc_->fail(NKI_E230, "6 dimensions, those of an integer index included", "1..5",
+                "slice with nki::ds(i, 1) fewer times", {});
     if (n < 1 || n * v.dims[static_cast<std::size_t>(at)].step > std::numeric_limits<std::int32_t>::max())
       nc_->fail(NKI_E233, "a step of " + std::to_string(n), "1..2147483647", "", {});
     for (int i = v.rank; i > at; --i) v.dims[static_cast<std::size_t>(i)] = v.dims[static_cast<std::size_t>(i - 1)];
@@ -183,7 +185,8 @@ class Tensor {
     return Tensor<S, T,
                   (N == I       ? dyn
                    : N == I + 1 ? Inner
-                                : static_extents[N < static_cast<std::size_t>(I) ? N : (N == 0 ? 0 : N - 1)])...>(*nc_, v);
+                                : static_extents[N < static_cast<std::size_t>(I) ? N : (N == 0 ? 0 : N - 1)])...>(*nc_,
+                                                                                                                  v);
   }
 
   // Dimensions are taken one by one; dropped ones of an earlier view are carried along.
@@ -206,7 +209,7 @@ class Tensor {
     return slice(detail::ExtentList<Out..., static_extents[I]>{}, std::integral_constant<int, I + 1>{}, out, rest...);
   }
   template <std::int64_t... Out, int I, class Position, class... Rest>
-    requires std::is_convertible_v<Position, Index>
+  requires std::is_convertible_v<Position, Index>
   auto slice(detail::ExtentList<Out...>, std::integral_constant<int, I>, ir::View out, const Position& at,
              const Rest&... rest) const {
     static_assert(S == ir::Space::hbm || I > 0, NKI_E230);  // on chip, dimension 0 is sliced, never dropped
@@ -244,8 +247,8 @@ namespace detail {
 template <ir::Space S, class T, std::int64_t... E>
 Tensor<S, T, E...> declare_tile(Builder& nc, DType dtype, const Shape<E...>& s, const TileOptions& options, Loc loc) {
   static_assert(sizeof...(E) >= 1 && sizeof...(E) <= 5, NKI_E230);
-  return Tensor<S, T, E...>(
-      nc, nc.add_buffer(S, ir::BufferKind::tile, dtype, s.extents.data(), static_cast<int>(sizeof...(E)), options, loc));
+  return Tensor<S, T, E...>(nc, nc.add_buffer(S, ir::BufferKind::tile, dtype, s.extents.data(),
+                                              static_cast<int>(sizeof...(E)), options, loc));
 }
 
 }  // namespace detail

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <nki/ir/program.hpp>
+
 #include <cstdint>
 #include <vector>
-
-#include <nki/ir/program.hpp>
 
 namespace nki::inline v0_1::ir {
 
@@ -30,14 +30,21 @@ class Cursor {
           if (!contains(u, l)) u.push_back(l);
       };
       switch (x.op) {
-        case ExprOp::constant: break;
-        case ExprOp::index: u.push_back(x.a); break;
+        case ExprOp::constant:
+          break;
+        case ExprOp::index:
+          u.push_back(x.a);
+          break;
         case ExprOp::add:
         case ExprOp::min:
-        case ExprOp::max: take(x.a), take(x.b); break;
+        case ExprOp::max:
+          take(x.a), take(x.b);
+          break;
         case ExprOp::mul:
         case ExprOp::floordiv:
-        case ExprOp::mod: take(x.a); break;
+        case ExprOp::mod:
+          take(x.a);
+          break;
       }
       for (LoopId l : u) dependents_[l].push_back(e);
       values_[e] = evaluate(x, values_.data(), index_.data());
@@ -154,7 +161,7 @@ class Cursor {
   std::vector<std::int64_t> values_;
   std::vector<std::int64_t> index_, upper_, instance_;
   std::vector<std::vector<ExprId>> dependents_;
-  std::vector<ExprId> maybe_empty_;               // counts that can be 0 or less, instruction by instruction
+  std::vector<ExprId> maybe_empty_;  // counts that can be 0 or less, instruction by instruction
   std::vector<std::uint32_t> maybe_empty_from_;
   std::vector<Open> open_;
   std::uint32_t at_ = 0;

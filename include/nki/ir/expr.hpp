@@ -1,11 +1,11 @@
 #pragma once
 
+#include <nki/error.hpp>
+
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
-
-#include <nki/error.hpp>
 
 namespace nki::inline v0_1::ir {
 
@@ -43,14 +43,20 @@ constexpr std::int64_t floordiv(std::int64_t a, std::int64_t c) {
   const std::int64_t q = a / c;
   return q - ((a % c != 0 && (a < 0)) ? 1 : 0);
 }
-constexpr std::int64_t floormod(std::int64_t a, std::int64_t c) { return a - c * floordiv(a, c); }
-constexpr std::int64_t ceildiv(std::int64_t a, std::int64_t c) { return -floordiv(-a, c); }
+constexpr std::int64_t floormod(std::int64_t a, std::int64_t c) {
+  return a - c * floordiv(a, c);
+}
+constexpr std::int64_t ceildiv(std::int64_t a, std::int64_t c) {
+  return -floordiv(-a, c);
+}
 
 namespace detail {
 
 /// Arithmetic that keeps to +-2^62, so that intervals of absurd sizes stay ordered instead of wrapping.
 inline constexpr std::int64_t far = std::int64_t{1} << 62;
-constexpr std::int64_t clamp_far(std::int64_t v) { return v > far ? far : v < -far ? -far : v; }
+constexpr std::int64_t clamp_far(std::int64_t v) {
+  return v > far ? far : v < -far ? -far : v;
+}
 constexpr std::int64_t add_far(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
   if (__builtin_add_overflow(a, b, &r)) return a < 0 ? -far : far;
@@ -67,14 +73,22 @@ constexpr std::int64_t mul_far(std::int64_t a, std::int64_t b) {
 /// The value of one expression, given the values of its operands and of the loops' indices.
 constexpr std::int64_t evaluate(const Expr& e, const std::int64_t* values, const std::int64_t* loop_index) {
   switch (e.op) {
-    case ExprOp::constant: return e.c;
-    case ExprOp::index: return loop_index[e.a];
-    case ExprOp::add: return values[e.a] + values[e.b];
-    case ExprOp::mul: return values[e.a] * e.c;
-    case ExprOp::floordiv: return floordiv(values[e.a], e.c);
-    case ExprOp::mod: return floormod(values[e.a], e.c);
-    case ExprOp::min: return values[e.a] < values[e.b] ? values[e.a] : values[e.b];
-    case ExprOp::max: return values[e.a] > values[e.b] ? values[e.a] : values[e.b];
+    case ExprOp::constant:
+      return e.c;
+    case ExprOp::index:
+      return loop_index[e.a];
+    case ExprOp::add:
+      return values[e.a] + values[e.b];
+    case ExprOp::mul:
+      return values[e.a] * e.c;
+    case ExprOp::floordiv:
+      return floordiv(values[e.a], e.c);
+    case ExprOp::mod:
+      return floormod(values[e.a], e.c);
+    case ExprOp::min:
+      return values[e.a] < values[e.b] ? values[e.a] : values[e.b];
+    case ExprOp::max:
+      return values[e.a] > values[e.b] ? values[e.a] : values[e.b];
   }
   return 0;
 }
@@ -84,14 +98,18 @@ constexpr Range bound(const Expr& e, const Range* ranges, const Range* loop_rang
   using detail::add_far;
   using detail::mul_far;
   switch (e.op) {
-    case ExprOp::constant: return {e.c, e.c};
-    case ExprOp::index: return loop_range[e.a];
-    case ExprOp::add: return {add_far(ranges[e.a].lo, ranges[e.b].lo), add_far(ranges[e.a].hi, ranges[e.b].hi)};
+    case ExprOp::constant:
+      return {e.c, e.c};
+    case ExprOp::index:
+      return loop_range[e.a];
+    case ExprOp::add:
+      return {add_far(ranges[e.a].lo, ranges[e.b].lo), add_far(ranges[e.a].hi, ranges[e.b].hi)};
     case ExprOp::mul: {
       const auto x = mul_far(ranges[e.a].lo, e.c), y = mul_far(ranges[e.a].hi, e.c);
       return x < y ? Range{x, y} : Range{y, x};
     }
-    case ExprOp::floordiv: return {floordiv(ranges[e.a].lo, e.c), floordiv(ranges[e.a].hi, e.c)};
+    case ExprOp::floordiv:
+      return {floordiv(ranges[e.a].lo, e.c), floordiv(ranges[e.a].hi, e.c)};
     case ExprOp::mod:
       if (floordiv(ranges[e.a].lo, e.c) == floordiv(ranges[e.a].hi, e.c))
         return {floormod(ranges[e.a].lo, e.c), floormod(ranges[e.a].hi, e.c)};
@@ -199,13 +217,18 @@ class ExprPool {
   void collect(ExprId id, std::int64_t factor, Sum& sum) const {
     const Expr& e = (*exprs_)[id];
     switch (e.op) {
-      case ExprOp::constant: sum.constant += factor * e.c; return;
+      case ExprOp::constant:
+        sum.constant += factor * e.c;
+        return;
       case ExprOp::add:
         collect(e.a, factor, sum);
         collect(e.b, factor, sum);
         return;
-      case ExprOp::mul: collect(e.a, factor * e.c, sum); return;
-      default: break;
+      case ExprOp::mul:
+        collect(e.a, factor * e.c, sum);
+        return;
+      default:
+        break;
     }
     std::uint32_t at = 0;
     while (at < sum.count && sum.terms[at].atom < id) ++at;
@@ -265,7 +288,8 @@ class ExprPool {
     Range r{sum.constant, sum.constant};
     for (std::uint32_t i = 0; i < sum.count; ++i) {
       const Range t = ranges_[sum.terms[i].atom];
-      const auto x = detail::mul_far(t.lo, sum.terms[i].coefficient), y = detail::mul_far(t.hi, sum.terms[i].coefficient);
+      const auto x = detail::mul_far(t.lo, sum.terms[i].coefficient),
+                 y = detail::mul_far(t.hi, sum.terms[i].coefficient);
       r.lo = detail::add_far(r.lo, x < y ? x : y);
       r.hi = detail::add_far(r.hi, x < y ? y : x);
     }

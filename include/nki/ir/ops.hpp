@@ -18,8 +18,12 @@ constexpr const char* name(Engine e) {
 }
 
 using EngineMask = std::uint8_t;
-constexpr EngineMask on(auto... e) { return static_cast<EngineMask>((0u | ... | (1u << static_cast<unsigned>(e)))); }
-constexpr bool has(EngineMask m, Engine e) { return ((m >> static_cast<unsigned>(e)) & 1u) != 0; }
+constexpr EngineMask on(auto... e) {
+  return static_cast<EngineMask>((0u | ... | (1u << static_cast<unsigned>(e))));
+}
+constexpr bool has(EngineMask m, Engine e) {
+  return ((m >> static_cast<unsigned>(e)) & 1u) != 0;
+}
 
 enum class Opcode : std::uint8_t { dma_copy, nc_matmul, nc_transpose, tensor_copy, memset };
 inline constexpr int opcode_count = 5;
@@ -55,9 +59,9 @@ struct AttrInfo {
 
 struct OpInfo {
   Opcode op;
-  const char* name;     ///< NKI's name in nki.isa
-  EngineMask engines;   ///< where it may run on the most able generation
-  int min_generation;   ///< first NeuronCore version that has it
+  const char* name;    ///< NKI's name in nki.isa
+  EngineMask engines;  ///< where it may run on the most able generation
+  int min_generation;  ///< first NeuronCore version that has it
   std::uint8_t n_operands;
   std::array<OperandInfo, 4> operands;
   std::uint8_t n_attrs;
@@ -67,29 +71,61 @@ struct OpInfo {
 };
 
 inline constexpr std::array<OpInfo, opcode_count> op_table{{
-    {Opcode::dma_copy, "dma_copy", on(Engine::sync, Engine::scalar, Engine::gpsimd), 2,
-     2, {{{"dst", Access::write}, {"src", Access::read}}},
-     1, {{{"dge_mode", AttrKind::dge_mode}}},
-     "Copy between HBM and SBUF, or inside one of them.", "nki.isa.dma_copy, NKI 0.6.0"},
-    {Opcode::nc_matmul, "nc_matmul", on(Engine::tensor), 2,
-     3, {{{"dst", Access::accumulate}, {"stationary", Access::read}, {"moving", Access::read}}},
-     1, {{{"accumulate", AttrKind::accumulate}}},
-     "dst[m, n] (+)= sum over k of stationary[k, m] * moving[k, n].", "nki.isa.nc_matmul, NKI 0.6.0"},
-    {Opcode::nc_transpose, "nc_transpose", on(Engine::tensor, Engine::vector), 2,
-     2, {{{"dst", Access::write}, {"data", Access::read}}},
-     0, {},
-     "dst[f, p] = data[p, f].", "nki.isa.nc_transpose, NKI 0.6.0"},
-    {Opcode::tensor_copy, "tensor_copy", on(Engine::vector, Engine::scalar, Engine::gpsimd), 2,
-     2, {{{"dst", Access::write}, {"src", Access::read}}},
-     0, {},
-     "Copy on chip, converting to the dtype of dst.", "nki.isa.tensor_copy, NKI 0.6.0"},
-    {Opcode::memset, "memset", on(Engine::vector, Engine::gpsimd), 2,
-     1, {{{"dst", Access::write}}},
-     1, {{{"value", AttrKind::number}}},
-     "Fill with one value.", "nki.isa.memset, NKI 0.6.0"},
+    {Opcode::dma_copy,
+     "dma_copy",
+     on(Engine::sync, Engine::scalar, Engine::gpsimd),
+     2,
+     2,
+     {{{"dst", Access::write}, {"src", Access::read}}},
+     1,
+     {{{"dge_mode", AttrKind::dge_mode}}},
+     "Copy between HBM and SBUF, or inside one of them.",
+     "nki.isa.dma_copy, NKI 0.6.0"},
+    {Opcode::nc_matmul,
+     "nc_matmul",
+     on(Engine::tensor),
+     2,
+     3,
+     {{{"dst", Access::accumulate}, {"stationary", Access::read}, {"moving", Access::read}}},
+     1,
+     {{{"accumulate", AttrKind::accumulate}}},
+     "dst[m, n] (+)= sum over k of stationary[k, m] * moving[k, n].",
+     "nki.isa.nc_matmul, NKI 0.6.0"},
+    {Opcode::nc_transpose,
+     "nc_transpose",
+     on(Engine::tensor, Engine::vector),
+     2,
+     2,
+     {{{"dst", Access::write}, {"data", Access::read}}},
+     0,
+     {},
+     "dst[f, p] = data[p, f].",
+     "nki.isa.nc_transpose, NKI 0.6.0"},
+    {Opcode::tensor_copy,
+     "tensor_copy",
+     on(Engine::vector, Engine::scalar, Engine::gpsimd),
+     2,
+     2,
+     {{{"dst", Access::write}, {"src", Access::read}}},
+     0,
+     {},
+     "Copy on chip, converting to the dtype of dst.",
+     "nki.isa.tensor_copy, NKI 0.6.0"},
+    {Opcode::memset,
+     "memset",
+     on(Engine::vector, Engine::gpsimd),
+     2,
+     1,
+     {{{"dst", Access::write}}},
+     1,
+     {{{"value", AttrKind::number}}},
+     "Fill with one value.",
+     "nki.isa.memset, NKI 0.6.0"},
 }};
 
-constexpr const OpInfo& info(Opcode op) { return op_table[static_cast<std::size_t>(op)]; }
+constexpr const OpInfo& info(Opcode op) {
+  return op_table[static_cast<std::size_t>(op)];
+}
 
 constexpr const OpInfo* find_op(std::string_view name) {
   for (const OpInfo& i : op_table)

@@ -1,14 +1,14 @@
 #pragma once
 
+#include <nki/dtype.hpp>
+#include <nki/ir/expr.hpp>
+#include <nki/ir/ops.hpp>
+
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <nki/dtype.hpp>
-#include <nki/ir/expr.hpp>
-#include <nki/ir/ops.hpp>
 
 /// The program that a kernel records. Plain data: no virtual functions, no pointers, cheap to copy, hash and save.
 /// Its meaning is docs/ir.md; every consumer reads this and never the C++.
@@ -39,10 +39,14 @@ constexpr const char* name(BufferKind k) {
 }
 constexpr const char* name(LoopKind k) {
   switch (k) {
-    case LoopKind::affine: return "affine";
-    case LoopKind::sequential: return "sequential";
-    case LoopKind::register_loop: return "register_loop";
-    case LoopKind::while_loop: return "while_loop";
+    case LoopKind::affine:
+      return "affine";
+    case LoopKind::sequential:
+      return "sequential";
+    case LoopKind::register_loop:
+      return "register_loop";
+    case LoopKind::while_loop:
+      return "while_loop";
   }
   return "affine";
 }

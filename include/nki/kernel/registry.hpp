@@ -1,11 +1,11 @@
 #pragma once
 
+#include <nki/kernel/spec.hpp>
+
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <nki/kernel/spec.hpp>
 
 namespace nki::inline v0_1::kernel {
 

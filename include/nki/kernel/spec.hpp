@@ -1,14 +1,14 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <nki/arch.hpp>
 #include <nki/builder.hpp>
 #include <nki/dtype.hpp>
 #include <nki/ir/program.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 /// What a kernel declares beside its body: sizes, attributes, dtypes, tunables, constraints and least work. Programs
 /// and the tuner see every kernel through `kernel::Kernel`.
@@ -103,7 +103,8 @@ class Kernel {
   std::string spell_attrs(const Problem& p) const {
     std::string s;
     for (std::size_t i = 0; i < attrs_.size(); ++i)
-      s += (i == 0 ? "" : ",") + std::string(attrs_[i].key) + "=" + attrs_[i].labels[static_cast<std::size_t>(p.attrs[i])];
+      s += (i == 0 ? "" : ",") + std::string(attrs_[i].key) + "=" +
+           attrs_[i].labels[static_cast<std::size_t>(p.attrs[i])];
     return s;
   }
   std::string spell_config(const Config& c) const {
@@ -152,7 +153,8 @@ class Of final : public Kernel {
   template <auto Member>
   Of& attr(const char* key, const char* what, std::vector<const char*> labels, std::int64_t fallback = 0) {
     attrs_.push_back({key, what, std::move(labels), fallback});
-    set_attr_.push_back([](P& p, std::int64_t v) { p.*Member = static_cast<std::remove_reference_t<decltype(p.*Member)>>(v); });
+    set_attr_.push_back(
+        [](P& p, std::int64_t v) { p.*Member = static_cast<std::remove_reference_t<decltype(p.*Member)>>(v); });
     return *this;
   }
   template <auto Member>
@@ -162,9 +164,11 @@ class Of final : public Kernel {
     return *this;
   }
   template <auto Member>
-  Of& tunable(const char* name, const char* what, std::vector<std::int64_t> values, std::vector<const char*> labels = {}) {
+  Of& tunable(const char* name, const char* what, std::vector<std::int64_t> values,
+              std::vector<const char*> labels = {}) {
     tunables_.push_back({name, what, std::move(values), std::move(labels)});
-    set_tunable_.push_back([](C& c, std::int64_t v) { c.*Member = static_cast<std::remove_reference_t<decltype(c.*Member)>>(v); });
+    set_tunable_.push_back(
+        [](C& c, std::int64_t v) { c.*Member = static_cast<std::remove_reference_t<decltype(c.*Member)>>(v); });
     get_tunable_.push_back([](const C& c) { return static_cast<std::int64_t>(c.*Member); });
     return *this;
   }
@@ -193,7 +197,9 @@ class Of final : public Kernel {
   }
 
   std::vector<Argument> arguments(const Problem& p) const override { return K::arguments(typed(p)); }
-  Config default_config(const Problem& p, const Arch& a) const override { return config(K::default_params(typed(p), a)); }
+  Config default_config(const Problem& p, const Arch& a) const override {
+    return config(K::default_params(typed(p), a));
+  }
   int broken_constraint(const Problem& p, const Config& c, const Arch& a) const override {
     const P tp = typed(p);
     const C tc = typed(c);

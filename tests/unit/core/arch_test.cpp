@@ -1,9 +1,10 @@
+#include <nki/arch.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <nki/arch.hpp>
 #include <set>
 #include <string>
 #include <string_view>

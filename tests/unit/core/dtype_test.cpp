@@ -1,3 +1,5 @@
+#include <nki/dtype.hpp>
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -5,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <nki/dtype.hpp>
 #include <set>
 #include <sstream>
 #include <string>

@@ -315,6 +315,27 @@ TEST(Matmul, TakesStridedOperandsAndDestinations) {
   expect_agreement(s.program, inputs_of(s.program, [](std::int64_t i) { return i % 7 - 3; }));
 }
 
+TEST(Matmul, OverlappingViewsReadAndAddTwice) {
+  // Windows of a row, as convolutions read them: element [k, i, j] is at i + j. The sums of [3, 4] fold onto 6 places.
+  Sketch s;
+  const auto in = s.input(DType::f32, {2, 9}), out = s.output(DType::f32, {2, 12}),
+             folded = s.output(DType::f32, {1, 9});
+  const auto t = s.tile(sbuf, DType::f32, {2, 9}), acc = s.tile(psum, DType::f32, {2, 12});
+  const auto row = s.tile(psum, DType::f32, {1, 9});
+  s.copy(s.whole(t), s.whole(in));
+  const ir::View windows = s.view(t, {s.dim(0, 0, 2), s.dim(1, 0, 4), s.dim(1, 2, 3)});
+  s.matmul(s.whole(acc), s.view(t, {s.dim(0, 0, 2), s.dim(1, 0, 2)}), windows);
+  s.copy(s.whole(out), s.whole(acc));
+  s.memset(s.whole(row), 0);
+  s.matmul(s.view(row, {s.dim(1, 0, 3), s.dim(1, 0, 4)}), s.view(t, {s.dim(0, 0, 2), s.dim(1, 0, 3)}),
+           s.view(t, {s.dim(0, 0, 2), s.dim(1, 0, 4)}));
+  s.copy(s.whole(folded), s.whole(row));
+  const std::vector<HostTensor> got =
+      expect_agreement(s.program, inputs_of(s.program, [](std::int64_t i) { return i; }));
+  // Row 0 of t is 0..8, row 1 is 9..17: sums[m, n] = m n + (9 + m) (9 + n); place 2 takes [0, 2], [1, 1] and [2, 0].
+  EXPECT_EQ(nki::exec::to_floats(got[1])[2], 99.0F + 101.0F + 99.0F);
+}
+
 TEST(Matmul, ReadsAllBeforeItWrites) {
   // No machine writes sums into an operand; the meaning is the same as everywhere.
   Sketch s;

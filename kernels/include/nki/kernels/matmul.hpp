@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include <nki/kernel/spec.hpp>
 #include <nki/nki.hpp>
+
+#include <cstdint>
+#include <vector>
 
 namespace nki::inline v0_1::kernels {
 
@@ -27,15 +27,15 @@ struct Matmul {
   };
   /// A block of the output is tiles_m x tiles_n PSUM tiles; its operands arrive in chunks of tiles_k contraction tiles.
   struct Params {
-    std::int64_t tiles_m = 4;                ///< stationary tiles (128 rows of out) in a block
-    std::int64_t tiles_n = 1;                ///< moving tiles (512 columns of out) in a block
-    std::int64_t tiles_k = 4;                ///< contraction tiles (128) in one load
-    std::int64_t bufs = 2;                   ///< slots of the streamed operands and of the output
-    std::int64_t psum_bufs = 2;              ///< slots of the accumulators
-    Keep keep = Keep::none;                  ///< the operand whose whole panel stays in SBUF while the other streams
-    std::int64_t panel_bufs = 1;             ///< slots of that panel
+    std::int64_t tiles_m = 4;     ///< stationary tiles (128 rows of out) in a block
+    std::int64_t tiles_n = 1;     ///< moving tiles (512 columns of out) in a block
+    std::int64_t tiles_k = 4;     ///< contraction tiles (128) in one load
+    std::int64_t bufs = 2;        ///< slots of the streamed operands and of the output
+    std::int64_t psum_bufs = 2;   ///< slots of the accumulators
+    Keep keep = Keep::none;       ///< the operand whose whole panel stays in SBUF while the other streams
+    std::int64_t panel_bufs = 1;  ///< slots of that panel
     ir::Engine lhs_queue = ir::Engine::sync, rhs_queue = ir::Engine::sync, out_queue = ir::Engine::scalar;
-    Evacuate evacuate = Evacuate::vector;    ///< who copies PSUM to SBUF
+    Evacuate evacuate = Evacuate::vector;  ///< who copies PSUM to SBUF
   };
 
   static constexpr std::int64_t tile_m = nl::tile_size.gemm_stationary_fmax;  // 128
@@ -47,7 +47,9 @@ struct Matmul {
     using E = ir::Engine;
     const auto queue = [](E e) { return static_cast<std::int64_t>(e); };
     const std::vector<DType> floats{DType::bf16, DType::f16, DType::f32};
-    d.size<&Problem::m>("m", "rows of out").size<&Problem::n>("n", "columns of out").size<&Problem::k>("k", "contraction");
+    d.size<&Problem::m>("m", "rows of out")
+        .size<&Problem::n>("n", "columns of out")
+        .size<&Problem::k>("k", "contraction");
     d.attr<&Problem::layout>("layout", "lhsT: lhs is [k, m]; lhs: lhs is [m, k]", {"lhsT", "lhs"});
     d.dtype<&Problem::lhs>("lhs", floats).dtype<&Problem::rhs>("rhs", floats).dtype<&Problem::out>("out", floats);
     d.tunable<&Params::tiles_m>("tiles_m", "stationary tiles (128 rows) in a block", {1, 2, 4})
@@ -57,13 +59,14 @@ struct Matmul {
         .tunable<&Params::psum_bufs>("psum_bufs", "slots of the accumulators", {1, 2})
         .tunable<&Params::keep>("keep", "operand whose panel stays in SBUF", {0, 1, 2}, {"none", "lhs", "rhs"})
         .tunable<&Params::panel_bufs>("panel_bufs", "slots of the kept panel", {1, 2})
-        .tunable<&Params::lhs_queue>("lhs_queue", "queue that loads lhs", {queue(E::sync), queue(E::scalar), queue(E::gpsimd)},
-                                     {"sync", "scalar", "gpsimd"})
+        .tunable<&Params::lhs_queue>("lhs_queue", "queue that loads lhs",
+                                     {queue(E::sync), queue(E::scalar), queue(E::gpsimd)}, {"sync", "scalar", "gpsimd"})
         .tunable<&Params::rhs_queue>("rhs_queue", "queue that loads rhs", {queue(E::sync), queue(E::gpsimd)},
                                      {"sync", "gpsimd"})
         .tunable<&Params::out_queue>("out_queue", "queue that stores out",
                                      {queue(E::sync), queue(E::scalar), queue(E::gpsimd)}, {"sync", "scalar", "gpsimd"})
-        .tunable<&Params::evacuate>("evacuate", "engine that copies PSUM to SBUF", {0, 1, 2}, {"vector", "scalar", "both"});
+        .tunable<&Params::evacuate>("evacuate", "engine that copies PSUM to SBUF", {0, 1, 2},
+                                    {"vector", "scalar", "both"});
     d.require("accumulators and transposes fit 8 PSUM banks", [](const Problem& s, const Params& p, const Arch&) {
       const std::int64_t transposes = s.layout == Layout::lhs ? turned_banks : 0;
       return p.tiles_m * p.tiles_n * p.psum_bufs + transposes <= nl::tile_size.psum_num_banks;
@@ -80,9 +83,8 @@ struct Matmul {
     d.require("one load is not longer than the contraction", [](const Problem& s, const Params& p, const Arch&) {
       return p.tiles_k == 1 || (p.tiles_k / 2) * tile_k < s.k;
     });
-    d.require("panel_bufs counts only with a kept panel", [](const Problem&, const Params& p, const Arch&) {
-      return p.keep != Keep::none || p.panel_bufs == 1;
-    });
+    d.require("panel_bufs counts only with a kept panel",
+              [](const Problem&, const Params& p, const Arch&) { return p.keep != Keep::none || p.panel_bufs == 1; });
     d.require("the target has these queues", [](const Problem&, const Params& p, const Arch& a) {
       return a.hardware_dge_queues.value > 0 ||
              (p.lhs_queue == E::gpsimd && p.rhs_queue == E::gpsimd && p.out_queue == E::gpsimd);
@@ -140,8 +142,10 @@ struct Matmul {
   }
 
   static std::int64_t sbuf_bytes_pp(const Problem& s, const Params& p) {
-    const std::int64_t lhs_elems = p.tiles_m * tile_m, rhs_elems = p.tiles_n * tile_n, k_tiles = ir::ceildiv(s.k, tile_k);
-    const std::int64_t lhs_chunk = p.tiles_k * lhs_elems * bytes(s.lhs), rhs_chunk = p.tiles_k * rhs_elems * bytes(s.rhs);
+    const std::int64_t lhs_elems = p.tiles_m * tile_m, rhs_elems = p.tiles_n * tile_n,
+                       k_tiles = ir::ceildiv(s.k, tile_k);
+    const std::int64_t lhs_chunk = p.tiles_k * lhs_elems * bytes(s.lhs),
+                       rhs_chunk = p.tiles_k * rhs_elems * bytes(s.rhs);
     const std::int64_t chunks = ir::ceildiv(k_tiles, p.tiles_k);
     std::int64_t total = p.tiles_m * p.bufs * rhs_elems * bytes(s.out);
     total += p.keep == Keep::lhs ? p.panel_bufs * chunks * lhs_chunk : p.bufs * lhs_chunk;
@@ -213,13 +217,14 @@ struct Matmul {
     std::int64_t chunk() const { return p.tiles_k * tile_k; }
     std::int64_t chunks() const { return ir::ceildiv(s.k, chunk()); }
 
-    Panel declare(const char* tile_name, DType dtype, std::int64_t n_chunks, std::int64_t width, std::int64_t bufs) const {
+    Panel declare(const char* tile_name, DType dtype, std::int64_t n_chunks, std::int64_t width,
+                  std::int64_t bufs) const {
       return sbuf(nc, dtype, shape(Const<tile_k>{}, n_chunks * p.tiles_k, width), {.name = tile_name, .bufs = bufs});
     }
 
     /// One chunk of a [K, width] matrix: whole contraction tiles in one DMA, the ragged last one in another.
-    void load(const Panel& to, const Index& chunk_number, const Matrix& from, const nl::Block& k, const nl::Block& columns,
-              ir::Engine queue) const {
+    void load(const Panel& to, const Index& chunk_number, const Matrix& from, const nl::Block& k,
+              const nl::Block& columns, ir::Engine queue) const {
       const Index first = chunk_number * p.tiles_k, whole = floordiv(k.size, tile_k), rest = mod(k.size, tile_k);
       nisa::dma_copy(to(all, ds(first, whole), ds(0, columns.size)),
                      from(ds(k.start, whole * tile_k), ds(columns.start, columns.size))
@@ -236,15 +241,16 @@ struct Matmul {
       if (s.layout == Layout::lhsT) return load(to, chunk_number, lhs, k, m, p.lhs_queue);
 
       // Rows of lhs, 128 to a tile, then each 128 x 128 piece through the array.
-      const auto rows = sbuf(nc, s.lhs, shape(Const<tile_m>{}, p.tiles_m, chunk()), {.name = "lhs_rows", .bufs = p.bufs});
+      const auto rows =
+          sbuf(nc, s.lhs, shape(Const<tile_m>{}, p.tiles_m, chunk()), {.name = "lhs_rows", .bufs = p.bufs});
       const Index whole = floordiv(m.size, tile_m), rest = mod(m.size, tile_m);
       nisa::dma_copy(rows(all, ds(0, whole), ds(0, k.size)),
                      lhs(ds(m.start, whole * tile_m), ds(k.start, k.size))
                          .template reshape_dim<0>(whole, Const<tile_m>{})
                          .template permute<1, 0, 2>(),
                      p.lhs_queue);
-      nisa::dma_copy(rows(ds(0, rest), whole, ds(0, k.size)), lhs(ds(m.start + whole * tile_m, rest), ds(k.start, k.size)),
-                     p.lhs_queue);
+      nisa::dma_copy(rows(ds(0, rest), whole, ds(0, k.size)),
+                     lhs(ds(m.start + whole * tile_m, rest), ds(k.start, k.size)), p.lhs_queue);
       // Two banks in turn: one fills while the other is copied.
       const std::int64_t pools = p.tiles_k == 1 ? 1 : 2;
       std::vector<Psum<AnyDType, tile_k, dyn>> banks;
@@ -256,7 +262,8 @@ struct Matmul {
         const auto& turned = banks[static_cast<std::size_t>(t % pools)];
         for (std::int64_t i = 0; i < p.tiles_m; ++i) {
           const nl::Block mt = m.part(i * tile_m, tile_m);
-          nisa::nc_transpose(turned(ds(0, kt.size), ds(i * tile_m, mt.size)), rows(ds(0, mt.size), i, ds(t * tile_k, kt.size)));
+          nisa::nc_transpose(turned(ds(0, kt.size), ds(i * tile_m, mt.size)),
+                             rows(ds(0, mt.size), i, ds(t * tile_k, kt.size)));
         }
         nisa::tensor_copy(to(ds(0, kt.size), chunk_number * p.tiles_k + t, ds(0, m.size)),
                           turned(ds(0, kt.size), ds(0, m.size)), evacuator(t));

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <string>
+#include <nki/arch.hpp>
+#include <nki/machine/params.hpp>
 
 #include <fmt/format.h>
 
-#include <nki/arch.hpp>
-#include <nki/machine/params.hpp>
+#include <string>
 
 namespace nki::inline v0_1::emit {
 
@@ -21,7 +21,9 @@ inline std::string cell(std::string_view text) {
 }
 
 /// A number without an exponent where it is short enough to read.
-inline std::string number(double v) { return v == 0 ? "0" : fmt::format("{:.10g}", v); }
+inline std::string number(double v) {
+  return v == 0 ? "0" : fmt::format("{:.10g}", v);
+}
 
 }  // namespace detail
 
@@ -78,7 +80,8 @@ recorded either.
     out += fmt::format("| `{}` | {} |", name, detail::cell(first.unit));
     for (const Arch* a : arch::all)
       for_each_figure(*a, [&](const char* other, const Figure& f) {
-        if (std::string_view(name) == other) out += fmt::format(" {} ({}) |", detail::number(f.value), nki::name(f.confidence));
+        if (std::string_view(name) == other)
+          out += fmt::format(" {} ({}) |", detail::number(f.value), nki::name(f.confidence));
       });
     out += "\n";
   });
@@ -93,7 +96,8 @@ recorded either.
     machine::for_each_constant(*p, [&](const char* name, const Figure& f) {
       machine::for_each_constant(machine::trn2_params, [&](const char* other, const Figure& g) {
         if (std::string_view(name) == other && f.value != g.value)
-          changed += fmt::format("{}`{}` = {} ({})", changed.empty() ? "" : ", ", name, detail::number(f.value), f.source);
+          changed +=
+              fmt::format("{}`{}` = {} ({})", changed.empty() ? "" : ", ", name, detail::number(f.value), f.source);
       });
     });
     out += changed.empty() ? ".\n" : fmt::format(", except {}.\n", changed);

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <nki/ir/cursor.hpp>
+#include <nki/ir/program.hpp>
+
 #include <array>
 #include <cstdint>
 #include <numeric>
 #include <vector>
-
-#include <nki/ir/cursor.hpp>
-#include <nki/ir/program.hpp>
 
 namespace nki::inline v0_1::machine {
 
@@ -60,14 +60,26 @@ class CellMap {
     for (std::size_t e = 0; e < exprs.size(); ++e) {
       const ir::Expr& x = exprs[e];
       switch (x.op) {
-        case ir::ExprOp::constant: d[e] = x.c; break;
-        case ir::ExprOp::index: d[e] = 1; break;
-        case ir::ExprOp::mul: d[e] = ir::detail::mul_far(d[x.a], x.c); break;
+        case ir::ExprOp::constant:
+          d[e] = x.c;
+          break;
+        case ir::ExprOp::index:
+          d[e] = 1;
+          break;
+        case ir::ExprOp::mul:
+          d[e] = ir::detail::mul_far(d[x.a], x.c);
+          break;
         case ir::ExprOp::add:
         case ir::ExprOp::min:
-        case ir::ExprOp::max: d[e] = std::gcd(d[x.a], d[x.b]); break;
-        case ir::ExprOp::mod: d[e] = std::gcd(d[x.a], x.c); break;
-        case ir::ExprOp::floordiv: d[e] = 1; break;
+        case ir::ExprOp::max:
+          d[e] = std::gcd(d[x.a], d[x.b]);
+          break;
+        case ir::ExprOp::mod:
+          d[e] = std::gcd(d[x.a], x.c);
+          break;
+        case ir::ExprOp::floordiv:
+          d[e] = 1;
+          break;
       }
     }
     return d;

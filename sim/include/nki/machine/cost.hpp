@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <numeric>
-
 #include <nki/arch.hpp>
 #include <nki/ir/program.hpp>
 #include <nki/machine/params.hpp>
 #include <nki/machine/program.hpp>
+
+#include <cstdint>
+#include <numeric>
 
 /// What each instruction costs on the machine: one function per opcode, from the counts of its operands.
 namespace nki::inline v0_1::machine {
@@ -52,9 +52,13 @@ struct Shape {
 
 namespace detail {
 
-inline bool is_16bit_float(DType t) { return t == DType::bf16 || t == DType::f16; }
+inline bool is_16bit_float(DType t) {
+  return t == DType::bf16 || t == DType::f16;
+}
 /// Access with an innermost stride above 16 bytes runs at half rate (trainium_inferentia2_arch.rst).
-inline std::int64_t stride_factor(const Shape& s) { return s.inner_stride_bytes() > 16 ? 2 : 1; }
+inline std::int64_t stride_factor(const Shape& s) {
+  return s.inner_stride_bytes() > 16 ? 2 : 1;
+}
 
 inline Work vector_work(const Arch& a, const Params& c, const Shape& dst, const Shape* src, std::int64_t elems,
                         std::int64_t speed) {
@@ -63,7 +67,8 @@ inline Work vector_work(const Arch& a, const Params& c, const Shape& dst, const 
   std::int64_t slow = stride_factor(dst);
   if (src != nullptr && stride_factor(*src) > slow) slow = stride_factor(*src);
   const std::int64_t cycles = (elems * slow + speed - 1) / speed;
-  w.duration = ticks(a, psum ? c.vector_fixed_psum : c.vector_fixed_sbuf) + cycles * ticks_per_cycle(a, a.clock_vector_ghz);
+  w.duration =
+      ticks(a, psum ? c.vector_fixed_psum : c.vector_fixed_sbuf) + cycles * ticks_per_cycle(a, a.clock_vector_ghz);
   w.overlap = ticks(a, c.vector_overlap);
   return w;
 }
@@ -95,8 +100,12 @@ inline Work array_work(const Arch& a, const Params& c, std::int64_t cycles, bool
   Work w;
   w.kind = Kind::matmul;
   w.stream_work = cycles * ticks_per_cycle(a, a.clock_tensor_cold_ghz);
-  w.exposed_cold = ticks(a, !f32 ? c.exposed_16bit_cold : transpose ? c.exposed_f32_transpose_cold : c.exposed_f32_cold);
-  w.exposed_warm = ticks(a, !f32 ? c.exposed_16bit_warm : transpose ? c.exposed_f32_transpose_warm : c.exposed_f32_warm);
+  w.exposed_cold = ticks(a, !f32        ? c.exposed_16bit_cold
+                            : transpose ? c.exposed_f32_transpose_cold
+                                        : c.exposed_f32_cold);
+  w.exposed_warm = ticks(a, !f32        ? c.exposed_16bit_warm
+                            : transpose ? c.exposed_f32_transpose_warm
+                                        : c.exposed_f32_warm);
   w.gap_warm = ticks(a, !f32 ? c.gap_16bit_warm : transpose ? c.gap_f32_transpose_warm : c.gap_f32_warm);
   return w;
 }
@@ -113,7 +122,7 @@ inline std::int64_t total_bytes(const Shape& s) {
 /// A transfer as its descriptors see it: runs of contiguous bytes.
 struct Transfer {
   Direction direction = Direction::hbm_to_sbuf;
-  bool software = false;        ///< descriptors made by GpSimd
+  bool software = false;  ///< descriptors made by GpSimd
   bool cast = false;
   std::int32_t partitions = 0;  ///< of the SBUF side; 0: HBM only
   std::int64_t runs_pp = 0;     ///< runs per partition (per engine where partitions == 0)
@@ -141,8 +150,9 @@ inline Work transfer_work(const Arch& a, const Params& c, const Transfer& t) {
     w.merge_bytes = limit;
     w.packet_ticks = per_packet(packet);
     if (t.direction == Direction::sbuf_to_hbm) {
-      const double element = c.software_store_factor.value *
-                             (c.packet_fixed.value + static_cast<double>(t.run_bytes) / a.dma_engine_peak_bytes_per_ns.value);
+      const double element =
+          c.software_store_factor.value *
+          (c.packet_fixed.value + static_cast<double>(t.run_bytes) / a.dma_engine_peak_bytes_per_ns.value);
       const std::int64_t elements = ticks(a, element * static_cast<double>(packet) / static_cast<double>(t.run_bytes));
       if (elements > w.packet_ticks) w.packet_ticks = elements;
     }
@@ -152,12 +162,14 @@ inline Work transfer_work(const Arch& a, const Params& c, const Transfer& t) {
     w.packets_pp = t.runs_pp * pieces;
     w.packet_ticks = per_packet((larger + pieces - 1) / pieces);
     if (t.software && t.direction == Direction::sbuf_to_hbm)
-      w.packet_ticks = ticks(a, c.software_store_factor.value * static_cast<double>(w.packet_ticks) / a.ticks_per_ns.value);
+      w.packet_ticks =
+          ticks(a, c.software_store_factor.value * static_cast<double>(w.packet_ticks) / a.ticks_per_ns.value);
   }
   if (read && t.software) w.stall_pp = w.stall_max = ticks(a, c.stall_software_read);
   if (read && !t.software) {
     w.stall_max = ticks(a, c.stall_hardware_read);
-    w.stall_pp = ticks(a, c.stall_hardware_read.value * static_cast<double>(w.bytes_pp) / c.stall_hardware_read_bytes.value);
+    w.stall_pp =
+        ticks(a, c.stall_hardware_read.value * static_cast<double>(w.bytes_pp) / c.stall_hardware_read_bytes.value);
   }
   w.latency = ticks(a, t.software ? (read ? c.latency_software_read : c.latency_software_write)
                                   : (read ? c.latency_hardware_read : c.latency_hardware_write));

@@ -53,7 +53,9 @@ class History {
   const T& operator[](std::uint32_t number) const { return ring_[number & (ring_.size() - 1)]; }
   /// Whether a number is still held.
   bool holds(std::uint32_t number) const { return number > 0 && number <= last_ && last_ - number < ring_.size(); }
-  std::uint32_t oldest_held() const { return last_ < ring_.size() ? 1 : last_ - static_cast<std::uint32_t>(ring_.size()) + 1; }
+  std::uint32_t oldest_held() const {
+    return last_ < ring_.size() ? 1 : last_ - static_cast<std::uint32_t>(ring_.size()) + 1;
+  }
 
   /// Makes room for one more push. `oldest()` tells the oldest number still needed; it is asked only where growing would
   /// cost more.

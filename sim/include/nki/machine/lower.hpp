@@ -1,9 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <vector>
-
 #include <nki/arch.hpp>
 #include <nki/ir/cursor.hpp>
 #include <nki/ir/program.hpp>
@@ -13,6 +9,10 @@
 #include <nki/machine/passes.hpp>
 #include <nki/machine/pricing.hpp>
 #include <nki/machine/program.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
 
 /// From recorded instructions to streams: which bytes wait for which, and what each instruction costs.
 namespace nki::inline v0_1::machine {
@@ -44,13 +44,20 @@ class Lowering {
   Step refill() {
     while (!ended_) {
       switch (cursor_.next()) {
-        case ir::Cursor::Event::instr: emit(cursor_.id()); return Step::more;
-        case ir::Cursor::Event::loop_begin: ++entries_[cursor_.id()]; break;
+        case ir::Cursor::Event::instr:
+          emit(cursor_.id());
+          return Step::more;
+        case ir::Cursor::Event::loop_begin:
+          ++entries_[cursor_.id()];
+          break;
         case ir::Cursor::Event::iteration:
           if (passes_.may_repeat(cursor_.id())) return Step::iteration;
           break;
-        case ir::Cursor::Event::end: ended_ = true; break;
-        default: break;
+        case ir::Cursor::Event::end:
+          ended_ = true;
+          break;
+        default:
+          break;
       }
     }
     return Step::end;
@@ -81,13 +88,15 @@ class Lowering {
     if (semaphore < stream_count) {
       for (const Cell& c : cells_) {
         if (c.write_semaphore == semaphore && !known_to_all(semaphore, c.write_value)) take(c.write_value);
-        if (c.read_value[semaphore] != 0 && !known_to_all(semaphore, c.read_value[semaphore])) take(c.read_value[semaphore]);
+        if (c.read_value[semaphore] != 0 && !known_to_all(semaphore, c.read_value[semaphore]))
+          take(c.read_value[semaphore]);
       }
     } else {
       // A DMA leaves its mark on its own operands only.
       const DmaSite& site = dma_sites_[dma_site_of_[semaphore - stream_count]];
       for (ir::BufferId b : {site.dst, site.src}) {
-        const std::uint32_t cells = map_.tracked(b) ? map_.per_slot(b) * static_cast<std::uint32_t>(program_->buffers[b].slots) : 0;
+        const std::uint32_t cells =
+            map_.tracked(b) ? map_.per_slot(b) * static_cast<std::uint32_t>(program_->buffers[b].slots) : 0;
         for (std::uint32_t i = map_.first(b); i < map_.first(b) + cells; ++i) {
           if (cells_[i].write_semaphore == semaphore) take(cells_[i].write_value);
           for (std::size_t q = 0; q < queue_count; ++q)
@@ -138,7 +147,8 @@ class Lowering {
     }
     for (std::size_t s = 0; s < stream_count; ++s)
       if (((streams >> s) & 1u) != 0)
-        for (std::size_t e = 0; e < stream_count; ++e) out(static_cast<std::int64_t>(knowledge_[e].last()) - known_[s][e]);
+        for (std::size_t e = 0; e < stream_count; ++e)
+          out(static_cast<std::int64_t>(knowledge_[e].last()) - known_[s][e]);
     const auto settled = [&](std::uint32_t semaphore, std::uint32_t value) {
       for (std::size_t s = 0; s < stream_count; ++s)
         if (((streams >> s) & 1u) != 0 &&
@@ -153,7 +163,8 @@ class Lowering {
     const auto write_reference = [&](std::uint32_t semaphore, std::uint32_t value) {
       if (semaphore == no_id || value == 0) return out(0);
       for (std::uint32_t i = 0; i < n_described; ++i)
-        if (described[i].semaphore == semaphore && described[i].value == value) return out(-1 - static_cast<std::int64_t>(i));
+        if (described[i].semaphore == semaphore && described[i].value == value)
+          return out(-1 - static_cast<std::int64_t>(i));
       if (settled(semaphore, value)) return out(0);
       if (n_described < described.size()) described[n_described++] = {semaphore, value, Cause::operand};
       const Knowledge& k = knowledge_[semaphore][value];
@@ -330,13 +341,16 @@ class Lowering {
         // later than the stream that triggers it.
         if (c.write_semaphore != no_id && (read || dma || c.write_semaphore != static_cast<std::uint32_t>(stream)))
           require(stream, c.write_semaphore, c.write_value,
-                  !read ? Cause::slot : c.write_semaphore < stream_count ? Cause::operand : Cause::load);
+                  !read                              ? Cause::slot
+                  : c.write_semaphore < stream_count ? Cause::operand
+                                                     : Cause::load);
         if (read) return;
         for (std::uint32_t r = 0; r < stream_count; ++r)
           if (c.read_value[r] != 0 && (dma || r != static_cast<std::uint32_t>(stream)))
             require(stream, r, c.read_value[r], Cause::slot);
         for (std::size_t q = 0; q < queue_count; ++q)
-          if (c.dma_read_semaphore[q] != no_id) require(stream, c.dma_read_semaphore[q], c.dma_read_value[q], Cause::store);
+          if (c.dma_read_semaphore[q] != no_id)
+            require(stream, c.dma_read_semaphore[q], c.dma_read_value[q], Cause::store);
       });
     });
     const auto queue = static_cast<std::size_t>(queue_of(stream_id));
@@ -354,7 +368,8 @@ class Lowering {
     for (std::size_t i = 0; i < n_waits_ && n_waits_ > 1;) {
       bool redundant = false;
       for (std::size_t j = 0; j < n_waits_ && !redundant; ++j)
-        redundant = i != j && implied(knowledge_[waits_[j].semaphore][waits_[j].value].known, waits_[i].semaphore, waits_[i].value);
+        redundant = i != j && implied(knowledge_[waits_[j].semaphore][waits_[j].value].known, waits_[i].semaphore,
+                                      waits_[i].value);
       if (redundant) {
         for (std::size_t k = i + 1; k < n_waits_; ++k) waits_[k - 1] = waits_[k];
         --n_waits_;
@@ -371,7 +386,8 @@ class Lowering {
       } else {
         k.observed[s] = knowledge_[s].last() + 1;
       }
-      if (i + 1 < n_waits_) push(s, {event_work(), id, waits_[i].semaphore, waits_[i].value, no_id, waits_[i].cause, 0});
+      if (i + 1 < n_waits_)
+        push(s, {event_work(), id, waits_[i].semaphore, waits_[i].value, no_id, waits_[i].cause, 0});
     }
     Instr out{priced.work, id, no_id, 0, no_id, Cause::operand, 0};
     if (n_waits_ > 0) {

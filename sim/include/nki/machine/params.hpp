@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
-
 #include <nki/arch.hpp>
+
+#include <cstdint>
 
 /// The timing constants of the machine model, in nanoseconds unless the unit says otherwise, each with its source and
 /// confidence. Clocks, sizes and peak rates are in nki::Arch; nothing about time stands anywhere else.
@@ -15,7 +15,7 @@ inline constexpr const char* recorded = "public trn2 profiles, attention s512";
 
 struct Params {
   const char* name;
-  bool calibrated;  ///< whether any constant was measured on this generation
+  bool calibrated;  ///< whether predictions have been compared with kernels measured on this generation
 
   // Semaphores: end of an instruction to the counter's change, and the change to the start of a waiting instruction.
   Figure signal_tensor, signal_vector, signal_scalar, signal_gpsimd;
@@ -35,17 +35,17 @@ struct Params {
   Figure load_after_stream, load_after_issue;  // LDWEIGHTS against the matmul before it
   Figure exposed_16bit_cold, exposed_16bit_warm;
   Figure exposed_f32_cold, exposed_f32_warm, exposed_f32_transpose_cold, exposed_f32_transpose_warm;
-  Figure drain_cold, drain_warm;               // last column in to result complete
+  Figure drain_cold, drain_warm;  // last column in to result complete
   Figure gap_f32_warm, gap_f32_transpose_warm, gap_16bit_warm;
   Figure issue_after_load, issue_after_event;  // LDWEIGHTS start to MATMUL start
   Figure clock_window_cycles;                  // cycles of the base clock in a half window
   Figure clock_threshold;                      // share of a half window's fast cycles that keeps the next one warm
 
   // DMA.
-  Figure trigger_hardware, trigger_gap_hardware;                     // occupancy of the triggering sequencer
+  Figure trigger_hardware, trigger_gap_hardware;  // occupancy of the triggering sequencer
   Figure software_first, software_after_wait, software_interval, software_occupancy;
   Figure packet_fixed, semaphore_packet, packet_bytes_max;
-  Figure engine_ramp;                                                // first packet of engine e + 1 after that of e
+  Figure engine_ramp;  // first packet of engine e + 1 after that of e
   Figure latency_hardware_read, latency_hardware_write, latency_software_read, latency_software_write;
   Figure stall_hardware_read, stall_hardware_read_bytes, stall_software_read;
   Figure queue_gap_hardware_read, queue_gap_software_read, queue_gap_window;
@@ -56,16 +56,16 @@ struct Params {
   Figure launch;  // runtime preamble and epilogue around the body
 
   // Instructions that so far only recordings hold.
-  Figure vector_pointer;                 // a scalar operand that is read through a pointer
-  Figure vector_scalar_f32_elems;        // of a TENSOR_SCALAR on f32 within SBUF
+  Figure vector_pointer;           // a scalar operand that is read through a pointer
+  Figure vector_scalar_f32_elems;  // of a TENSOR_SCALAR on f32 within SBUF
   Figure vector_reciprocal_cycles;
-  Figure activate_psum, activate_sbuf;   // ACTIVATE beyond a copy, by source space
-  Figure table_load;                     // ACT_TABLE_LOAD
+  Figure activate_psum, activate_sbuf;  // ACTIVATE beyond a copy, by source space
+  Figure table_load;                    // ACT_TABLE_LOAD
 };
 
 // clang-format off
 inline constexpr Params trn2_params{
-    .name = "trn2", .calibrated = true,
+    .name = "trn2", .calibrated = false,
     .signal_tensor = {15, "ns", recorded, Confidence::measured},
     .signal_vector = {12, "ns", recorded, Confidence::measured},
     .signal_scalar = {10, "ns", recorded, Confidence::measured},
@@ -169,30 +169,41 @@ constexpr const Params& params_for(const Arch& a) {
 template <class Fn>
 constexpr void for_each_constant(const Params& p, Fn&& fn) {
 #define NKI_CONSTANT(x) fn(#x, p.x);
-  NKI_CONSTANT(signal_tensor) NKI_CONSTANT(signal_vector) NKI_CONSTANT(signal_scalar) NKI_CONSTANT(signal_gpsimd)
-  NKI_CONSTANT(wake_tensor) NKI_CONSTANT(wake_vector) NKI_CONSTANT(wake_scalar) NKI_CONSTANT(wake_gpsimd)
-  NKI_CONSTANT(wake_sync) NKI_CONSTANT(wake_event_tensor) NKI_CONSTANT(event_tensor) NKI_CONSTANT(event_vector)
-  NKI_CONSTANT(event_scalar) NKI_CONSTANT(event_gpsimd) NKI_CONSTANT(event_sync) NKI_CONSTANT(sequencer_step)
-  NKI_CONSTANT(final_wait) NKI_CONSTANT(vector_fixed_sbuf) NKI_CONSTANT(vector_fixed_psum) NKI_CONSTANT(vector_overlap)
-  NKI_CONSTANT(scalar_fixed) NKI_CONSTANT(scalar_overlap) NKI_CONSTANT(gpsimd_start_cycles)
-  NKI_CONSTANT(min_initiation_cycles) NKI_CONSTANT(vector_perf_modes) NKI_CONSTANT(load_after_stream)
-  NKI_CONSTANT(load_after_issue) NKI_CONSTANT(exposed_16bit_cold) NKI_CONSTANT(exposed_16bit_warm)
-  NKI_CONSTANT(exposed_f32_cold) NKI_CONSTANT(exposed_f32_warm) NKI_CONSTANT(exposed_f32_transpose_cold)
-  NKI_CONSTANT(exposed_f32_transpose_warm) NKI_CONSTANT(drain_cold) NKI_CONSTANT(drain_warm)
-  NKI_CONSTANT(gap_f32_warm) NKI_CONSTANT(gap_f32_transpose_warm) NKI_CONSTANT(gap_16bit_warm)
-  NKI_CONSTANT(issue_after_load) NKI_CONSTANT(issue_after_event) NKI_CONSTANT(clock_window_cycles)
-  NKI_CONSTANT(clock_threshold) NKI_CONSTANT(trigger_hardware) NKI_CONSTANT(trigger_gap_hardware)
-  NKI_CONSTANT(software_first) NKI_CONSTANT(software_after_wait) NKI_CONSTANT(software_interval)
-  NKI_CONSTANT(software_occupancy) NKI_CONSTANT(packet_fixed) NKI_CONSTANT(semaphore_packet)
-  NKI_CONSTANT(packet_bytes_max) NKI_CONSTANT(engine_ramp) NKI_CONSTANT(latency_hardware_read)
-  NKI_CONSTANT(latency_hardware_write) NKI_CONSTANT(latency_software_read) NKI_CONSTANT(latency_software_write)
-  NKI_CONSTANT(stall_hardware_read) NKI_CONSTANT(stall_hardware_read_bytes) NKI_CONSTANT(stall_software_read)
-  NKI_CONSTANT(queue_gap_hardware_read) NKI_CONSTANT(queue_gap_software_read) NKI_CONSTANT(queue_gap_window)
-  NKI_CONSTANT(visible_hardware_read) NKI_CONSTANT(visible_hardware_write) NKI_CONSTANT(visible_software_read)
-  NKI_CONSTANT(visible_software_write) NKI_CONSTANT(software_store_factor) NKI_CONSTANT(scalar_enter)
-  NKI_CONSTANT(launch) NKI_CONSTANT(vector_pointer) NKI_CONSTANT(vector_scalar_f32_elems)
-  NKI_CONSTANT(vector_reciprocal_cycles) NKI_CONSTANT(activate_psum) NKI_CONSTANT(activate_sbuf)
-  NKI_CONSTANT(table_load)
+  NKI_CONSTANT(signal_tensor)
+  NKI_CONSTANT(signal_vector) NKI_CONSTANT(signal_scalar) NKI_CONSTANT(signal_gpsimd) NKI_CONSTANT(
+      wake_tensor) NKI_CONSTANT(wake_vector) NKI_CONSTANT(wake_scalar) NKI_CONSTANT(wake_gpsimd) NKI_CONSTANT(wake_sync)
+      NKI_CONSTANT(wake_event_tensor) NKI_CONSTANT(event_tensor) NKI_CONSTANT(event_vector) NKI_CONSTANT(event_scalar)
+          NKI_CONSTANT(event_gpsimd) NKI_CONSTANT(event_sync) NKI_CONSTANT(sequencer_step) NKI_CONSTANT(
+              final_wait) NKI_CONSTANT(vector_fixed_sbuf) NKI_CONSTANT(vector_fixed_psum) NKI_CONSTANT(vector_overlap)
+              NKI_CONSTANT(scalar_fixed) NKI_CONSTANT(scalar_overlap) NKI_CONSTANT(gpsimd_start_cycles) NKI_CONSTANT(
+                  min_initiation_cycles) NKI_CONSTANT(vector_perf_modes) NKI_CONSTANT(load_after_stream)
+                  NKI_CONSTANT(load_after_issue) NKI_CONSTANT(exposed_16bit_cold) NKI_CONSTANT(
+                      exposed_16bit_warm) NKI_CONSTANT(exposed_f32_cold) NKI_CONSTANT(exposed_f32_warm)
+                      NKI_CONSTANT(exposed_f32_transpose_cold) NKI_CONSTANT(exposed_f32_transpose_warm) NKI_CONSTANT(
+                          drain_cold) NKI_CONSTANT(drain_warm) NKI_CONSTANT(gap_f32_warm)
+                          NKI_CONSTANT(gap_f32_transpose_warm) NKI_CONSTANT(gap_16bit_warm) NKI_CONSTANT(
+                              issue_after_load) NKI_CONSTANT(issue_after_event) NKI_CONSTANT(clock_window_cycles)
+                              NKI_CONSTANT(clock_threshold) NKI_CONSTANT(trigger_hardware) NKI_CONSTANT(
+                                  trigger_gap_hardware) NKI_CONSTANT(software_first) NKI_CONSTANT(software_after_wait)
+                                  NKI_CONSTANT(software_interval) NKI_CONSTANT(software_occupancy) NKI_CONSTANT(
+                                      packet_fixed) NKI_CONSTANT(semaphore_packet) NKI_CONSTANT(packet_bytes_max)
+                                      NKI_CONSTANT(engine_ramp) NKI_CONSTANT(latency_hardware_read) NKI_CONSTANT(
+                                          latency_hardware_write) NKI_CONSTANT(latency_software_read)
+                                          NKI_CONSTANT(latency_software_write) NKI_CONSTANT(stall_hardware_read)
+                                              NKI_CONSTANT(stall_hardware_read_bytes) NKI_CONSTANT(stall_software_read)
+                                                  NKI_CONSTANT(queue_gap_hardware_read) NKI_CONSTANT(
+                                                      queue_gap_software_read) NKI_CONSTANT(queue_gap_window)
+                                                      NKI_CONSTANT(visible_hardware_read) NKI_CONSTANT(
+                                                          visible_hardware_write) NKI_CONSTANT(visible_software_read)
+                                                          NKI_CONSTANT(visible_software_write)
+                                                              NKI_CONSTANT(software_store_factor)
+                                                                  NKI_CONSTANT(scalar_enter) NKI_CONSTANT(launch)
+                                                                      NKI_CONSTANT(vector_pointer)
+                                                                          NKI_CONSTANT(vector_scalar_f32_elems)
+                                                                              NKI_CONSTANT(vector_reciprocal_cycles)
+                                                                                  NKI_CONSTANT(activate_psum)
+                                                                                      NKI_CONSTANT(activate_sbuf)
+                                                                                          NKI_CONSTANT(table_load)
 #undef NKI_CONSTANT
 }
 
@@ -201,7 +212,11 @@ constexpr std::int64_t ticks(const Arch& a, double ns) {
   const double t = ns * a.ticks_per_ns.value;
   return static_cast<std::int64_t>(t < 0 ? t - 0.5 : t + 0.5);
 }
-constexpr std::int64_t ticks(const Arch& a, const Figure& ns) { return ticks(a, ns.value); }
-constexpr double to_us(const Arch& a, std::int64_t t) { return static_cast<double>(t) / a.ticks_per_ns.value / 1000.0; }
+constexpr std::int64_t ticks(const Arch& a, const Figure& ns) {
+  return ticks(a, ns.value);
+}
+constexpr double to_us(const Arch& a, std::int64_t t) {
+  return static_cast<double>(t) / a.ticks_per_ns.value / 1000.0;
+}
 
 }  // namespace nki::inline v0_1::machine

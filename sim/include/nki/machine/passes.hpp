@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include <nki/ir/cursor.hpp>
 #include <nki/ir/program.hpp>
 #include <nki/machine/cells.hpp>
 #include <nki/machine/program.hpp>
+
+#include <cstdint>
+#include <vector>
 
 namespace nki::inline v0_1::machine {
 
@@ -16,7 +16,8 @@ using StreamMask = std::uint32_t;
 /// as long as no extent or trip count changes.
 class LoopPasses {
  public:
-  LoopPasses(const ir::Program& p, const ir::Cursor& cursor, const CellMap& cells) : program_(&p), loops_(p.loops.size()) {
+  LoopPasses(const ir::Program& p, const ir::Cursor& cursor, const CellMap& cells)
+      : program_(&p), loops_(p.loops.size()) {
     std::vector<std::vector<std::uint8_t>> depends(p.loops.size(), std::vector<std::uint8_t>(p.exprs.size()));
     for (ir::LoopId l = 0; l < p.loops.size(); ++l)
       for (ir::ExprId e : cursor.dependents(l)) depends[l][e] = 1;

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <vector>
-
 #include <nki/arch.hpp>
 #include <nki/ir/cursor.hpp>
 #include <nki/ir/program.hpp>
 #include <nki/machine/cost.hpp>
 #include <nki/machine/params.hpp>
 #include <nki/machine/program.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
 
 namespace nki::inline v0_1::machine {
 
@@ -35,8 +35,10 @@ class Pricing {
         const ir::Dim& dim = v.dims[static_cast<std::size_t>(d)];
         f.layout = mix(f.layout, static_cast<std::uint64_t>(dim.step * b.axis_stride(dim.axis)));
         f.layout = mix(f.layout, std::uint64_t{dim.axis} << 1 | (dim.dropped ? 1u : 0u));
-        if (ranges[dim.count].is_point()) f.layout = mix(f.layout, static_cast<std::uint64_t>(ranges[dim.count].lo));
-        else counts_.push_back(dim.count);
+        if (ranges[dim.count].is_point())
+          f.layout = mix(f.layout, static_cast<std::uint64_t>(ranges[dim.count].lo));
+        else
+          counts_.push_back(dim.count);
       }
       f.count = static_cast<std::uint32_t>(counts_.size()) - f.begin;
     }
@@ -50,7 +52,8 @@ class Pricing {
     for (int o = 0; o < in.n_operands; ++o) {
       const Form& f = forms_[program_->operand(in, o)];
       h = mix(h, f.layout);
-      for (std::uint32_t i = 0; i < f.count; ++i) h = mix(h, static_cast<std::uint64_t>(cursor.value(counts_[f.begin + i])));
+      for (std::uint32_t i = 0; i < f.count; ++i)
+        h = mix(h, static_cast<std::uint64_t>(cursor.value(counts_[f.begin + i])));
     }
     std::size_t at = h & (slots_.size() - 1);
     while (slots_[at].used && slots_[at].hash != h) at = (at + 1) & (slots_.size() - 1);

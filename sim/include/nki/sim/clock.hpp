@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include <nki/arch.hpp>
 #include <nki/machine/params.hpp>
+
+#include <cstdint>
 
 namespace nki::inline v0_1::sim {
 

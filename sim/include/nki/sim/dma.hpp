@@ -1,13 +1,13 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <vector>
-
 #include <nki/arch.hpp>
 #include <nki/machine/fifo.hpp>
 #include <nki/machine/params.hpp>
 #include <nki/machine/program.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
 
 namespace nki::inline v0_1::sim {
 
@@ -106,9 +106,9 @@ class DmaEngines {
       out(rested ? dead : c.free - now);
       out(rested ? dead : static_cast<std::int64_t>(c.turn));
       for (std::size_t q = 0; q < queue_count; ++q) {
-        const bool over = c.queues[q].empty() ? c.end[q] <= horizon_ - gap_window_
-                                              : c.queues[q].front().started ||
-                                                    c.end[q] <= c.queues[q].front().ready - gap_window_;
+        const bool over = c.queues[q].empty()
+                              ? c.end[q] <= horizon_ - gap_window_
+                              : c.queues[q].front().started || c.end[q] <= c.queues[q].front().ready - gap_window_;
         out(over ? dead : c.end[q] - now);
         out(over ? dead : static_cast<std::int64_t>(c.ended_read[q]));
         out(static_cast<std::int64_t>(c.queues[q].size()));
@@ -158,10 +158,11 @@ class DmaEngines {
   };
   struct Class {
     int first = 0, last = 0;
-    std::int64_t free = 0;    ///< times are those of engine 0; engine e runs e * ramp later
+    std::int64_t free = 0;               ///< times are those of engine 0; engine e runs e * ramp later
     std::size_t turn = queue_count - 1;  ///< the queue served last
-    std::array<machine::Fifo<Share>, queue_count> queues{machine::Fifo<Share>(8), machine::Fifo<Share>(8), machine::Fifo<Share>(8)};
-    std::array<std::int64_t, queue_count> end{};   ///< of the last transfer of a queue
+    std::array<machine::Fifo<Share>, queue_count> queues{machine::Fifo<Share>(8), machine::Fifo<Share>(8),
+                                                         machine::Fifo<Share>(8)};
+    std::array<std::int64_t, queue_count> end{};  ///< of the last transfer of a queue
     std::array<bool, queue_count> ended_read{};
 
     bool idle() const {

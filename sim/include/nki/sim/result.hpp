@@ -1,11 +1,11 @@
 #pragma once
 
+#include <nki/machine/program.hpp>
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <nki/machine/program.hpp>
 
 namespace nki::inline v0_1::sim {
 
@@ -45,7 +45,7 @@ struct Result {
   std::int64_t instructions = 0;                 ///< of machine level
   std::int64_t clock_switches = 0;
   std::int64_t array_work = 0;  ///< ticks of the cold clock
-  bool complete = true;  ///< false: given up at Options::deadline, and the body takes `body` or longer
+  bool complete = true;         ///< false: given up at Options::deadline, and the body takes `body` or longer
   friend bool operator==(const Result&, const Result&) = default;
 
   double body_us() const { return static_cast<double>(body) / static_cast<double>(ticks_per_ns) / 1000.0; }
@@ -58,10 +58,10 @@ struct Event {
   machine::Kind kind = machine::Kind::compute;
   std::uint32_t site = machine::no_id;
   std::int64_t start = 0, end = 0;
-  std::int64_t issued = 0;       ///< matmul: start of LDWEIGHTS; dma: start of the trigger
-  std::int64_t waited = 0;       ///< ticks lost to the wait before it
+  std::int64_t issued = 0;  ///< matmul: start of LDWEIGHTS; dma: start of the trigger
+  std::int64_t waited = 0;  ///< ticks lost to the wait before it
   machine::Cause cause = machine::Cause::operand;
-  std::int64_t producer = -1;    ///< index of the event that the wait named, or -1
+  std::int64_t producer = -1;  ///< index of the event that the wait named, or -1
 };
 
 /// What a run may record beside its result.

@@ -1,12 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <string>
-#include <string>
-#include <unordered_map>
-#include <vector>
-
 #include <nki/arch.hpp>
 #include <nki/error.hpp>
 #include <nki/ir/program.hpp>
@@ -18,13 +11,19 @@
 #include <nki/sim/result.hpp>
 #include <nki/sim/skip.hpp>
 
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
 /// The timing engine: five in-order streams, semaphores, the array with its clock, and the DMA engines, in integer ticks.
 namespace nki::inline v0_1::sim {
 
 struct Options {
-  double clock_phase_ns = 0;      ///< phase of the TensorE clock's grid, from the start of the body
-  bool separate_engines = false;  ///< the slow oracle: every DMA engine and packet by itself
-  bool skip = true;               ///< add repeating passes of loops at once; the result is the same
+  double clock_phase_ns = 0;        ///< phase of the TensorE clock's grid, from the start of the body
+  bool separate_engines = false;    ///< the slow oracle: every DMA engine and packet by itself
+  bool skip = true;                 ///< add repeating passes of loops at once; the result is the same
   std::int64_t* skipped = nullptr;  ///< if given, the machine instructions that were not stepped through
   Timeline* timeline = nullptr;
   /// Give up where the body is certain to end after this many ticks, 0: never. Certain is what has been issued and,
@@ -77,7 +76,8 @@ class Simulator {
         clock_(a, c, machine::ticks(a, o.clock_phase_ns)),
         dma_(a, c, o.separate_engines),
         times_(source.semaphores(), machine::History<std::int64_t>(source.semaphores() > 1024 ? 2 : 16)) {
-    for (std::size_t m = 0; m < times_.size() && m < machine::stream_count; ++m) times_[m] = machine::History<std::int64_t>(1024);
+    for (std::size_t m = 0; m < times_.size() && m < machine::stream_count; ++m)
+      times_[m] = machine::History<std::int64_t>(1024);
     const auto t = [&](const Figure& f) { return machine::ticks(a, f); };
     signal_ = {t(c.signal_tensor), t(c.signal_vector), t(c.signal_scalar), t(c.signal_gpsimd), 0};
     wake_ = {t(c.wake_tensor), t(c.wake_vector), t(c.wake_scalar), t(c.wake_gpsimd), t(c.wake_sync)};
@@ -153,7 +153,7 @@ class Simulator {
   friend class Skipper<Simulator>;
 
   /// Whether the source has loops whose passes may repeat.
-  static constexpr bool repeats = requires(Source& x) { x.loop_streams(); };
+  static constexpr bool repeats = requires(Source & x) { x.loop_streams(); };
 
   struct StreamState {
     std::int64_t sequencer = 0;  ///< earliest start of the next instruction on the sequencer
@@ -172,7 +172,8 @@ class Simulator {
     // No later DMA is triggered before the first of the streams that still trigger some gets to it.
     std::int64_t trigger = far;
     for (int s = 0; s < machine::stream_count; ++s)
-      if (source_->triggers(s) && source_->front(s) != nullptr && streams_[static_cast<std::size_t>(s)].sequencer < trigger)
+      if (source_->triggers(s) && source_->front(s) != nullptr &&
+          streams_[static_cast<std::size_t>(s)].sequencer < trigger)
         trigger = streams_[static_cast<std::size_t>(s)].sequencer;
     const std::int64_t bytes = dma_bytes_ - result_.read_bytes - result_.write_bytes;
     if (trigger < far && bytes > 0) {
@@ -246,7 +247,8 @@ class Simulator {
           r.stalls[static_cast<std::size_t>(in.cause)] += for_wait;
           r.stalls[static_cast<std::size_t>(Stall::weights)] += idle - for_wait;
         }
-        r.stalls[static_cast<std::size_t>(Stall::clock)] += busy - (w.stream_work + clock_.speed() - 1) / clock_.speed();
+        r.stalls[static_cast<std::size_t>(Stall::clock)] +=
+            busy - (w.stream_work + clock_.speed() - 1) / clock_.speed();
         r.busy += busy;
         result_.array_work += w.stream_work;
         e.issued = issued;
@@ -296,10 +298,11 @@ class Simulator {
         result_.write_bytes += w.write_bytes;
         if (end > r.end) r.end = end;
         if (timeline_ != nullptr) {
-          const std::int64_t trigger = record({row(s), w.kind, in.site, start, end, start, waited, in.cause, producer(in)});
+          const std::int64_t trigger =
+              record({row(s), w.kind, in.site, start, end, start, waited, in.cause, producer(in)});
           const auto queue = static_cast<int>(machine::queue_of(static_cast<machine::Stream>(s)));
-          transfers_[in.signal].push(record({static_cast<Event::Row>(static_cast<int>(Event::Row::dma_sync) + queue), w.kind,
-                                             in.site, start + w.latency, 0, start, 0, in.cause, trigger}));
+          transfers_[in.signal].push(record({static_cast<Event::Row>(static_cast<int>(Event::Row::dma_sync) + queue),
+                                             w.kind, in.site, start + w.latency, 0, start, 0, in.cause, trigger}));
         }
         return true;
       }
@@ -324,7 +327,8 @@ class Simulator {
   }
 
   /// Counts a wait that ends at `start`, from when the sequencer and what it feeds are at rest.
-  static std::int64_t lose(StreamState& e, StreamResult& r, machine::Cause cause, std::int64_t feeds, std::int64_t start) {
+  static std::int64_t lose(StreamState& e, StreamResult& r, machine::Cause cause, std::int64_t feeds,
+                           std::int64_t start) {
     const std::int64_t rest = feeds > e.sequencer ? feeds : e.sequencer;
     if (start <= rest) return 0;
     r.stalls[static_cast<std::size_t>(cause)] += start - rest;
@@ -383,8 +387,8 @@ class Simulator {
       if (const machine::Instr* i = source_->front(s)) {
         if (!text.empty()) text += "; ";
         text += std::string(machine::stream_names[static_cast<std::size_t>(s)]) + " waits for step " +
-                std::to_string(i->wait_value) + " of semaphore " + std::to_string(i->wait_semaphore) + ", which has come to " +
-                std::to_string(times_[i->wait_semaphore].last());
+                std::to_string(i->wait_value) + " of semaphore " + std::to_string(i->wait_semaphore) +
+                ", which has come to " + std::to_string(times_[i->wait_semaphore].last());
       }
     throw Error({.id = "NKI-E901",
                  .sentence = "every wait must be satisfied by an instruction that can run",

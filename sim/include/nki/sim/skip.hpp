@@ -1,14 +1,14 @@
 #pragma once
 
-#include <cstdint>
-#include <numeric>
-#include <utility>
-#include <vector>
-
 #include <nki/machine/fifo.hpp>
 #include <nki/machine/program.hpp>
 #include <nki/sim/result.hpp>
 #include <nki/sim/steady.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace nki::inline v0_1::sim {
 
@@ -130,16 +130,20 @@ class Skipper {
     const std::vector<std::int64_t>& instances = sim_->source_->instances();
     std::int64_t turn = 1;
     for (std::size_t b = 0; b < instances.size(); ++b)
-      turn = std::lcm(turn, sim_->source_->slots(b) / std::gcd(static_cast<std::int64_t>(sim_->source_->slots(b)), instances[b] - old.instances[b]));
+      turn = std::lcm(turn, sim_->source_->slots(b) / std::gcd(static_cast<std::int64_t>(sim_->source_->slots(b)),
+                                                               instances[b] - old.instances[b]));
     const std::int64_t periods = room / passes / turn * turn;
     if (periods <= 0) return true;
     ClockProof clock;
     std::vector<StreamLog::Span> pattern;
     if (runs(0)) {
-      if (old.streamed == -Simulator::far || sim_->streams_[0].streamed - old.streamed != by_period || !log_.covers(old.streamed)) return false;
+      if (old.streamed == -Simulator::far || sim_->streams_[0].streamed - old.streamed != by_period ||
+          !log_.covers(old.streamed))
+        return false;
       if (sim_->clock_.switches() != old.switches) return false;
       pattern = log_.pattern(old.streamed, sim_->streams_[0].streamed);
-      clock = prove_clock(sim_->clock_, PeriodicStream(pattern, by_period), old.streamed, sim_->streams_[0].streamed, periods);
+      clock = prove_clock(sim_->clock_, PeriodicStream(pattern, by_period), old.streamed, sim_->streams_[0].streamed,
+                          periods);
       if (!clock.stable) return false;
     }
 

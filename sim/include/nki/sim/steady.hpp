@@ -1,13 +1,13 @@
 #pragma once
 
+#include <nki/machine/program.hpp>
+#include <nki/sim/clock.hpp>
+#include <nki/sim/result.hpp>
+
 #include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include <nki/machine/program.hpp>
-#include <nki/sim/clock.hpp>
-#include <nki/sim/result.hpp>
 
 /// Exact skipping of repeating loop passes. At the start of a pass the whole state of lowering and simulation is written
 /// down relative to the present: numbers count back, slots come by age, times are differences, and what can no longer
@@ -46,7 +46,8 @@ class StreamLog {
     std::size_t i = spans_.size();
     while (i > 0 && spans_[i - 1].end > from) --i;
     for (; i < spans_.size() && spans_[i].begin < to; ++i) {
-      const std::int64_t b = spans_[i].begin > from ? spans_[i].begin : from, e = spans_[i].end < to ? spans_[i].end : to;
+      const std::int64_t b = spans_[i].begin > from ? spans_[i].begin : from,
+                         e = spans_[i].end < to ? spans_[i].end : to;
       if (e > b) out.push_back({b - from, e - from});
     }
     return out;
@@ -113,8 +114,10 @@ class PeriodicStream {
     std::size_t lo = 0, hi = spans_.size();  // the number of intervals that begin before x
     while (lo < hi) {
       const std::size_t middle = (lo + hi) / 2;
-      if (spans_[middle].begin < x) lo = middle + 1;
-      else hi = middle;
+      if (spans_[middle].begin < x)
+        lo = middle + 1;
+      else
+        hi = middle;
     }
     std::int64_t sum = turns * total_;
     if (lo > 0) {
@@ -140,7 +143,8 @@ inline ClockProof prove_clock(const TensorClock& clock, const PeriodicStream& p,
                               std::int64_t periods) {
   ClockProof out;
   const std::int64_t period = to - from, w = clock.window(), rate = clock.warm() ? clock.speed() : 1;
-  if (!clock.steady() || clock.window_end() - w < from) return out;  // the window under way must lie in the repeating part
+  if (!clock.steady() || clock.window_end() - w < from)
+    return out;  // the window under way must lie in the repeating part
   if (clock.threshold() > 0) {
     const auto [least, most] = p.extremes(w);
     if (clock.warm() ? least * rate < clock.threshold() : most * rate >= clock.threshold()) return out;
@@ -168,9 +172,9 @@ struct PassHistory {
     std::vector<std::int64_t> instances;
   };
   std::int64_t entry = -1;
-  bool closed = false;        ///< nothing more to gain in this entry of the loop
-  std::int64_t price = 256;   ///< words of the last state written
-  std::int64_t doubt = 1;     ///< grows with every state that matched nothing
+  bool closed = false;       ///< nothing more to gain in this entry of the loop
+  std::int64_t price = 256;  ///< words of the last state written
+  std::int64_t doubt = 1;    ///< grows with every state that matched nothing
   std::vector<Snapshot> snapshots;
 };
 
