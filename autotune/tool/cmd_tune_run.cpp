@@ -151,6 +151,9 @@ void run(const Flags& f, Call& call) {
   options.search.threads = threads;
   options.search.stop = [] { return interrupted(); };
   options.search.progress = [&](const tune::Progress& p) { line(p); };
+  options.search_ended = [&] {
+    if (!f.quiet) progress("timing the finalists at every phase of the clock ...");
+  };
   const tune::Tuned tuned = tune::tune(space, strategy, objective, options);
   if (!f.quiet) progress("");
 
@@ -174,6 +177,7 @@ void run(const Flags& f, Call& call) {
   } else if (has_best) {
     if (!f.quiet) progress("running the winner at full size ...");
     o.verified = verify_winner(task, tuned.best.index, seed);
+    if (!o.verified) o.why_not_verified = "interrupted";
   }
 
   describe_task(task, call.out);
@@ -198,7 +202,7 @@ void run(const Flags& f, Call& call) {
          "none of the " + grouped(tuned.found.counts.tried()) + " that were tried; the first: " + first, {},
          "the kernel's constraints should rule such configurations out; 'nki-sim check' says more about one",
          exit_illegal);
-  } else if (tuned.found.interrupted) {
+  } else if (tuned.found.interrupted || o.why_not_verified == "interrupted") {
     fail("NKI-E690", "interrupted", "interrupted by a signal", has_best ? "the best so far" : "nothing yet", {},
          "run it again with --budget for a search that ends by itself", exit_interrupted);
   } else if (o.verified && !o.verified->passed) {

@@ -49,7 +49,7 @@ double verification_bytes(const Task& t, tune::Index i) {
   return bytes;
 }
 
-Verification verify_winner(const Task& t, tune::Index i, std::int64_t seed) {
+std::optional<Verification> verify_winner(const Task& t, tune::Index i, std::int64_t seed) {
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -66,12 +66,14 @@ Verification verify_winner(const Task& t, tune::Index i, std::int64_t seed) {
       outputs.push_back(std::move(tensor));
     }
   }
+  if (interrupted()) return std::nullopt;
   Verification v;
   Clock::time_point begin = Clock::now();
   const exec::Report report = exec::run(p, inputs, outputs);
   v.run_seconds = since(begin);
   v.undefined_reads = report.undefined_reads;
   v.unwritten_elements = report.unwritten_elements;
+  if (interrupted()) return std::nullopt;
   progress("computing the reference in double precision ...");
   begin = Clock::now();
   const std::optional<Comparison> c = compare_with_reference(t.request, inputs, outputs);

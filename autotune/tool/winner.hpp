@@ -3,6 +3,7 @@
 #include <autotune/tool/commands.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct Verification {
   std::int64_t undefined_reads = 0, unwritten_elements = 0;
   double run_seconds = 0, reference_seconds = 0;
 };
-Verification verify_winner(const Task& t, tune::Index i, std::int64_t seed);
+/// Nothing where Ctrl-C ends it.
+std::optional<Verification> verify_winner(const Task& t, tune::Index i, std::int64_t seed);
 
 /// Bytes of host memory that verify_winner holds at most, about.
 double verification_bytes(const Task& t, tune::Index i);

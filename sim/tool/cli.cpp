@@ -143,7 +143,7 @@ void Cli::version(Call& call) const {
   call.text = program_ + " " + version_text + ", timing model " + machine::model_version + "\ntargets: " + names + "\n";
 }
 
-void Cli::start(Command& c, std::vector<std::string> arguments, Call& call, bool outermost) {
+void Cli::start(Command& c, std::vector<std::string> arguments, Call& call) {
   const std::string called = program_ + " " + c.name_;
   const std::string see = "'" + called + " --help' shows what it takes";
   std::vector<std::string> flags{"--json", "--help"};
@@ -214,11 +214,11 @@ void Cli::start(Command& c, std::vector<std::string> arguments, Call& call, bool
       for (const std::string& e : c.examples_) hint += (hint.empty() ? "write for example: " : " or: ") + e;
       usage("NKI-E602", "'" + called + "' needs a " + a.name + ": " + a.help, "none", {}, hint);
     }
-  if (outermost) handle_signals(c.on_signal_, call.json ? call.schema : "");
+  handle_signals(c.on_signal_, call.json ? call.schema : "");
   c.run_(call);
 }
 
-void Cli::dispatch(const std::vector<std::string>& arguments, Call& call, bool outermost) {
+void Cli::dispatch(const std::vector<std::string>& arguments, Call& call) {
   std::size_t at = 0;
   bool wants_help = false;
   while (at < arguments.size() && arguments[at].starts_with("-")) {
@@ -264,18 +264,7 @@ void Cli::dispatch(const std::vector<std::string>& arguments, Call& call, bool o
   std::vector<std::string> rest(arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1, arguments.end());
   for (const std::string& r : rest) wants_help = wants_help || r == "--help" || r == "-h";
   if (wants_help) return show(help(*c));
-  start(*c, std::move(rest), call, outermost);
-}
-
-Call Cli::call(const std::vector<std::string>& arguments) {
-  Call call;
-  call.out = Json::object();
-  try {
-    dispatch(arguments, call, false);
-  } catch (...) {
-    call.fault = current_fault();
-  }
-  return call;
+  start(*c, std::move(rest), call);
 }
 
 int Cli::run(int argc, char** argv) {
@@ -287,7 +276,7 @@ int Cli::run(int argc, char** argv) {
     call.schema = "nki.error/1";
     call.out = Json::object();
     try {
-      dispatch(arguments, call, true);
+      dispatch(arguments, call);
     } catch (...) {
       call.fault = current_fault();
       call.out = Json::object();

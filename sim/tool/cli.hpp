@@ -88,12 +88,9 @@ class Cli {
   /// the exit code. Throws nothing.
   int run(int argc, char** argv);
 
-  /// Runs a command inside another one: nothing is printed, and a mistake becomes the call's fault.
-  Call call(const std::vector<std::string>& arguments);
-
  private:
-  void dispatch(const std::vector<std::string>& arguments, Call& call, bool outermost);
-  void start(Command& c, std::vector<std::string> arguments, Call& call, bool outermost);
+  void dispatch(const std::vector<std::string>& arguments, Call& call);
+  void start(Command& c, std::vector<std::string> arguments, Call& call);
   std::string help() const;
   std::string help(const Command& c) const;
   void version(Call& call) const;

@@ -182,9 +182,9 @@ TEST(RandomPrograms, SmallIntegersAgreeBitForBit) {
   expect_agreement_on_random_programs(1, true);
 }
 
-TEST(RandomPrograms, AnyBitsAgreeBitForBit) {
-  if (!products_are_rounded) GTEST_SKIP() << "fused products round differently";
-  expect_agreement_on_random_programs(1000, false);
+// Fused products round differently; those builds have the bound of accuracy_test.cpp instead.
+TEST(RandomPrograms, AnyBitsAgreeBitForBitWhereProductsAreRounded) {
+  if (products_are_rounded) expect_agreement_on_random_programs(1000, false);
 }
 
 }  // namespace

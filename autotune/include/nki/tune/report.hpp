@@ -183,16 +183,18 @@ inline std::string gain(const SimulatedTime& objective, const Timed& best, Index
   // What the slow clock adds to the work is a loss of its own.
   constexpr auto clock = static_cast<std::size_t>(sim::Stall::clock);
   double most = us((b.busy - b.stalls[clock]) - (a.busy - a.stalls[clock]));
-  std::string s = format("works %.1f us less", most);
+  std::string s = std::string(engine_names[engine]) + format(" works %.1f us less", most);
   for (std::size_t k = 0; k < a.stalls.size(); ++k) {
     const double less = us(b.stalls[k] - a.stalls[k]);
     if (less <= most) continue;
     most = less;
-    const auto cause = static_cast<sim::Stall>(k);
-    s = cause == sim::Stall::clock ? format("loses %.1f us less ", less) : format("waits %.1f us less ", less);
-    s += waits_for(cause);
+    s = std::string(engine_names[engine]) + format(k == clock ? " loses %.1f us less " : " waits %.1f us less ", less) +
+        waits_for(static_cast<sim::Stall>(k));
   }
-  s = std::string(engine_names[engine]) + " " + s;
+  if (const double less = us((without.body - b.end) - (with.body - a.end)); less > most) {
+    most = less;
+    s = format("%.1f us less between the end of ", less) + engine_names[engine] + " and that of the body";
+  }
   if (s.ends_with("us less")) {
     const auto now = executions(objective.record(best.index), engine),
                then = executions(objective.record(back), engine);
@@ -244,7 +246,8 @@ inline Comparison compare(const SimulatedTime& objective, const Tuned& tuned) {
       const sim::Result r = objective.time(objective.record(i), 0);
       c.back_us = r.body_us();
       c.saves = 1 - tuned.best.search_us / c.back_us;
-      c.why = detail::gain(objective, tuned.best, i, r, engine);
+      c.why = c.saves > 0 ? detail::gain(objective, tuned.best, i, r, engine)
+                          : "nothing at this phase of the clock, but the mean over all phases is worse without it";
     }
     out.changes.push_back(std::move(c));
   }

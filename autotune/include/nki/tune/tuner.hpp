@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -25,7 +25,8 @@ namespace nki::inline v0_1::tune {
 struct TuneOptions {
   SearchOptions search;  ///< `bound_us` is filled in
   int finalists = 4;
-  int phases = 16;  ///< of the TensorE clock
+  int phases = 16;                     ///< of the TensorE clock
+  std::function<void()> search_ended;  ///< called where the sweeps begin
 };
 
 /// A configuration over the phases of the clock.
@@ -43,7 +44,6 @@ struct Tuned {
   Found found;
   sim::Bound bound;
   double gap = no_time;  ///< share by which the best's mean exceeds the bound that no configuration beats
-  double seconds = 0;    ///< search and sweeps
 };
 
 namespace detail {
@@ -98,6 +98,7 @@ inline Tuned tune(const Space& space, Strategy& strategy, const SimulatedTime& o
   options.search.bound_us = out.bound.us;
   out.found = search(space, strategy, objective, options.search);
   if (out.found.best == no_index) return out;
+  if (options.search_ended) options.search_ended();
 
   const auto distance = [&](Index i) { return space.distance(i, space.start()); };
   std::vector<Trial> ranked = out.found.evaluated;

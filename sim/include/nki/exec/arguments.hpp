@@ -7,7 +7,6 @@
 #include <nki/exec/tensor.hpp>
 #include <nki/ir/program.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -98,11 +97,7 @@ inline void poison(HostTensor& t) {
     std::memset(t.data.data(), 0xA5, t.data.size());
     return;
   }
-  if (t.data.empty()) return;
-  const auto size = static_cast<std::size_t>(bytes(t.dtype));
-  store_code(t.data.data(), undefined_code(t.dtype), bytes(t.dtype));
-  for (std::size_t done = size; done < t.data.size(); done *= 2)
-    std::memcpy(t.data.data() + done, t.data.data(), std::min(done, t.data.size() - done));
+  store_codes(t.data.data(), undefined_code(t.dtype), bytes(t.dtype), t.elements());
 }
 
 }  // namespace detail

@@ -65,6 +65,15 @@ inline void store_code(std::byte* to, std::uint32_t code, int bytes) {
   }
 }
 
+/// The same code in n consecutive elements.
+inline void store_codes(std::byte* to, std::uint32_t code, int bytes, std::int64_t n) {
+  if (n <= 0) return;
+  store_code(to, code, bytes);
+  const auto total = static_cast<std::size_t>(n * bytes);
+  for (auto done = static_cast<std::size_t>(bytes); done < total; done *= 2)
+    std::memcpy(to + done, to, done < total - done ? done : total - done);
+}
+
 template <class T>
 std::uint32_t saturated_code(double value) {
   using Limits = std::numeric_limits<T>;

@@ -250,8 +250,9 @@ class Executor {
   void memset(const Operand& dst, double value) {
     const std::uint32_t code = code_of_number(value, dst.dtype());
     for_stretches(dst.region, [&](std::int64_t first, std::int64_t n, std::int64_t stride) {
-      for (std::int64_t i = 0; i < n; ++i)
-        store_code(dst.slot->target + (first + i * stride) * dst.size(), code, dst.size());
+      std::byte* const to = dst.slot->target + first * dst.size();
+      if (stride == 1) return store_codes(to, code, dst.size(), n);
+      for (std::int64_t i = 0; i < n; ++i) store_code(to + i * stride * dst.size(), code, dst.size());
     });
   }
 

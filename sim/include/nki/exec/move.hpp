@@ -81,14 +81,15 @@ inline void move_region(std::byte* to, DType to_dtype, const Region& to_region, 
 }
 
 /// to[c, r] = from[r, c] for rows of consecutive elements, in blocks that stay in the nearest cache.
-template <class Code>
-void transpose_rows(Code* to, std::int64_t to_row, const Code* from, std::int64_t from_row, std::int64_t rows,
+template <int Size>
+void transpose_rows(std::byte* to, std::int64_t to_row, const std::byte* from, std::int64_t from_row, std::int64_t rows,
                     std::int64_t columns) {
   constexpr std::int64_t block = 16;
   for (std::int64_t r0 = 0; r0 < rows; r0 += block) {
     const std::int64_t r1 = std::min(r0 + block, rows);
     for (std::int64_t c = 0; c < columns; ++c)
-      for (std::int64_t r = r0; r < r1; ++r) to[c * to_row + r] = from[r * from_row + c];
+      for (std::int64_t r = r0; r < r1; ++r)
+        std::memcpy(to + (c * to_row + r) * Size, from + (r * from_row + c) * Size, Size);
   }
 }
 
@@ -99,8 +100,9 @@ inline void transpose_region(std::byte* to, const Region& to_region, const std::
   const std::int64_t to_row = to_region.stride[0], from_row = from_region.stride[0];
   to += to_region.offset * size;
   from += from_region.offset * size;
-  if (size == 2 && to_region.is_row(1) && from_region.is_row(1)) {
-    transpose_rows(halves(to), to_row, halves(from), from_row, rows, columns);
+  if (to_region.is_row(1) && from_region.is_row(1) && (to_row >= rows || columns == 1)) {
+    const auto transpose = size == 1 ? transpose_rows<1> : size == 2 ? transpose_rows<2> : transpose_rows<4>;
+    transpose(to, to_row, from, from_row, rows, columns);
     return;
   }
   const std::vector<std::int64_t> to_places = distances(to_region, 1), from_places = distances(from_region, 1);

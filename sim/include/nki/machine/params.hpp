@@ -169,41 +169,32 @@ constexpr const Params& params_for(const Arch& a) {
 template <class Fn>
 constexpr void for_each_constant(const Params& p, Fn&& fn) {
 #define NKI_CONSTANT(x) fn(#x, p.x);
-  NKI_CONSTANT(signal_tensor)
-  NKI_CONSTANT(signal_vector) NKI_CONSTANT(signal_scalar) NKI_CONSTANT(signal_gpsimd) NKI_CONSTANT(
-      wake_tensor) NKI_CONSTANT(wake_vector) NKI_CONSTANT(wake_scalar) NKI_CONSTANT(wake_gpsimd) NKI_CONSTANT(wake_sync)
-      NKI_CONSTANT(wake_event_tensor) NKI_CONSTANT(event_tensor) NKI_CONSTANT(event_vector) NKI_CONSTANT(event_scalar)
-          NKI_CONSTANT(event_gpsimd) NKI_CONSTANT(event_sync) NKI_CONSTANT(sequencer_step) NKI_CONSTANT(
-              final_wait) NKI_CONSTANT(vector_fixed_sbuf) NKI_CONSTANT(vector_fixed_psum) NKI_CONSTANT(vector_overlap)
-              NKI_CONSTANT(scalar_fixed) NKI_CONSTANT(scalar_overlap) NKI_CONSTANT(gpsimd_start_cycles) NKI_CONSTANT(
-                  min_initiation_cycles) NKI_CONSTANT(vector_perf_modes) NKI_CONSTANT(load_after_stream)
-                  NKI_CONSTANT(load_after_issue) NKI_CONSTANT(exposed_16bit_cold) NKI_CONSTANT(
-                      exposed_16bit_warm) NKI_CONSTANT(exposed_f32_cold) NKI_CONSTANT(exposed_f32_warm)
-                      NKI_CONSTANT(exposed_f32_transpose_cold) NKI_CONSTANT(exposed_f32_transpose_warm) NKI_CONSTANT(
-                          drain_cold) NKI_CONSTANT(drain_warm) NKI_CONSTANT(gap_f32_warm)
-                          NKI_CONSTANT(gap_f32_transpose_warm) NKI_CONSTANT(gap_16bit_warm) NKI_CONSTANT(
-                              issue_after_load) NKI_CONSTANT(issue_after_event) NKI_CONSTANT(clock_window_cycles)
-                              NKI_CONSTANT(clock_threshold) NKI_CONSTANT(trigger_hardware) NKI_CONSTANT(
-                                  trigger_gap_hardware) NKI_CONSTANT(software_first) NKI_CONSTANT(software_after_wait)
-                                  NKI_CONSTANT(software_interval) NKI_CONSTANT(software_occupancy) NKI_CONSTANT(
-                                      packet_fixed) NKI_CONSTANT(semaphore_packet) NKI_CONSTANT(packet_bytes_max)
-                                      NKI_CONSTANT(engine_ramp) NKI_CONSTANT(latency_hardware_read) NKI_CONSTANT(
-                                          latency_hardware_write) NKI_CONSTANT(latency_software_read)
-                                          NKI_CONSTANT(latency_software_write) NKI_CONSTANT(stall_hardware_read)
-                                              NKI_CONSTANT(stall_hardware_read_bytes) NKI_CONSTANT(stall_software_read)
-                                                  NKI_CONSTANT(queue_gap_hardware_read) NKI_CONSTANT(
-                                                      queue_gap_software_read) NKI_CONSTANT(queue_gap_window)
-                                                      NKI_CONSTANT(visible_hardware_read) NKI_CONSTANT(
-                                                          visible_hardware_write) NKI_CONSTANT(visible_software_read)
-                                                          NKI_CONSTANT(visible_software_write)
-                                                              NKI_CONSTANT(software_store_factor)
-                                                                  NKI_CONSTANT(scalar_enter) NKI_CONSTANT(launch)
-                                                                      NKI_CONSTANT(vector_pointer)
-                                                                          NKI_CONSTANT(vector_scalar_f32_elems)
-                                                                              NKI_CONSTANT(vector_reciprocal_cycles)
-                                                                                  NKI_CONSTANT(activate_psum)
-                                                                                      NKI_CONSTANT(activate_sbuf)
-                                                                                          NKI_CONSTANT(table_load)
+  // clang-format off
+  NKI_CONSTANT(signal_tensor) NKI_CONSTANT(signal_vector) NKI_CONSTANT(signal_scalar) NKI_CONSTANT(signal_gpsimd)
+  NKI_CONSTANT(wake_tensor) NKI_CONSTANT(wake_vector) NKI_CONSTANT(wake_scalar) NKI_CONSTANT(wake_gpsimd)
+  NKI_CONSTANT(wake_sync) NKI_CONSTANT(wake_event_tensor) NKI_CONSTANT(event_tensor) NKI_CONSTANT(event_vector)
+  NKI_CONSTANT(event_scalar) NKI_CONSTANT(event_gpsimd) NKI_CONSTANT(event_sync) NKI_CONSTANT(sequencer_step)
+  NKI_CONSTANT(final_wait) NKI_CONSTANT(vector_fixed_sbuf) NKI_CONSTANT(vector_fixed_psum)
+  NKI_CONSTANT(vector_overlap) NKI_CONSTANT(scalar_fixed) NKI_CONSTANT(scalar_overlap)
+  NKI_CONSTANT(gpsimd_start_cycles) NKI_CONSTANT(min_initiation_cycles) NKI_CONSTANT(vector_perf_modes)
+  NKI_CONSTANT(load_after_stream) NKI_CONSTANT(load_after_issue) NKI_CONSTANT(exposed_16bit_cold)
+  NKI_CONSTANT(exposed_16bit_warm) NKI_CONSTANT(exposed_f32_cold) NKI_CONSTANT(exposed_f32_warm)
+  NKI_CONSTANT(exposed_f32_transpose_cold) NKI_CONSTANT(exposed_f32_transpose_warm) NKI_CONSTANT(drain_cold)
+  NKI_CONSTANT(drain_warm) NKI_CONSTANT(gap_f32_warm) NKI_CONSTANT(gap_f32_transpose_warm)
+  NKI_CONSTANT(gap_16bit_warm) NKI_CONSTANT(issue_after_load) NKI_CONSTANT(issue_after_event)
+  NKI_CONSTANT(clock_window_cycles) NKI_CONSTANT(clock_threshold) NKI_CONSTANT(trigger_hardware)
+  NKI_CONSTANT(trigger_gap_hardware) NKI_CONSTANT(software_first) NKI_CONSTANT(software_after_wait)
+  NKI_CONSTANT(software_interval) NKI_CONSTANT(software_occupancy) NKI_CONSTANT(packet_fixed)
+  NKI_CONSTANT(semaphore_packet) NKI_CONSTANT(packet_bytes_max) NKI_CONSTANT(engine_ramp)
+  NKI_CONSTANT(latency_hardware_read) NKI_CONSTANT(latency_hardware_write) NKI_CONSTANT(latency_software_read)
+  NKI_CONSTANT(latency_software_write) NKI_CONSTANT(stall_hardware_read) NKI_CONSTANT(stall_hardware_read_bytes)
+  NKI_CONSTANT(stall_software_read) NKI_CONSTANT(queue_gap_hardware_read) NKI_CONSTANT(queue_gap_software_read)
+  NKI_CONSTANT(queue_gap_window) NKI_CONSTANT(visible_hardware_read) NKI_CONSTANT(visible_hardware_write)
+  NKI_CONSTANT(visible_software_read) NKI_CONSTANT(visible_software_write) NKI_CONSTANT(software_store_factor)
+  NKI_CONSTANT(scalar_enter) NKI_CONSTANT(launch) NKI_CONSTANT(vector_pointer) NKI_CONSTANT(vector_scalar_f32_elems)
+  NKI_CONSTANT(vector_reciprocal_cycles) NKI_CONSTANT(activate_psum) NKI_CONSTANT(activate_sbuf)
+  NKI_CONSTANT(table_load)
+  // clang-format on
 #undef NKI_CONSTANT
 }
 
