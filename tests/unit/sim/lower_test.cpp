@@ -59,8 +59,12 @@ TEST(Lowering, WritesOutWhatTheSimulatorReads) {
     for (const auto& stream : m.streams)
       for (const machine::Instr& i : stream) {
         ASSERT_LT(i.work, m.works.size());
-        if (i.wait_semaphore != machine::no_id) ASSERT_LT(i.wait_semaphore, m.semaphores);
-        if (i.signal != machine::no_id) ASSERT_LT(i.signal, m.semaphores);
+        if (i.wait_semaphore != machine::no_id) {
+          ASSERT_LT(i.wait_semaphore, m.semaphores);
+        }
+        if (i.signal != machine::no_id) {
+          ASSERT_LT(i.signal, m.semaphores);
+        }
         ASSERT_LT(i.site, p.instrs.size());
       }
   }

@@ -22,12 +22,15 @@ constexpr std::int64_t ns(double t) {
   return machine::ticks(nki::arch::trn2, t);
 }
 
+/// A step of a semaphore that an instruction waits for.
+struct HandWait {
+  std::uint32_t semaphore = machine::no_id, value = 0;
+};
+
 /// Writes streams by hand.
 class MachineProgram {
  public:
-  struct Wait {
-    std::uint32_t semaphore = machine::no_id, value = 0;
-  };
+  using Wait = HandWait;
 
   std::uint32_t semaphore() { return p_.semaphores++; }
 

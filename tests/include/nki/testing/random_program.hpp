@@ -395,6 +395,8 @@ class RandomRecorder {
     const bool same = a->rows.is_number() == b->rows.is_number() &&
                       (a->rows.is_number() || a->rows.id(nc_.pool()) == b->rows.id(nc_.pool()));
     if (!same || wide(a->view.dtype()) != wide(b->view.dtype())) b = a;
+    // Without rows there is no product, and the sum would stay undefined.
+    if (a->rows.range().lo < 1) return;
     const std::int64_t rows = most(a->rows) < most(b->rows) ? most(a->rows) : most(b->rows);
     const auto stationary = narrow(shorten(*a, rows), nl::tile_size.gemm_stationary_fmax);
     const auto moving = narrow(shorten(*b, rows), nl::tile_size.gemm_moving_fmax);
